@@ -1,0 +1,74 @@
+"""Structured concurrency: nothing we start outlives the block that started it."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
+
+import anyio
+
+from twopan.errors import TwopanError
+
+T = TypeVar("T")
+
+
+async def together(*awaitables: Awaitable[T]) -> Sequence[T]:
+    """Await all at once, keeping their order.
+
+    Where one fails on purpose the others still finish, for their answers are paid for; then the
+    first failure *in order* is raised, so that which one is seen does not depend on timing.
+    """
+    results: dict[int, T] = {}
+    failures: dict[int, TwopanError] = {}
+
+    async def settle(index: int, awaitable: Awaitable[T]) -> None:
+        try:
+            results[index] = await awaitable
+        except TwopanError as failure:
+            failures[index] = failure
+
+    async with anyio.create_task_group() as tasks:
+        for index, awaitable in enumerate(awaitables):
+            tasks.start_soon(settle, index, awaitable)
+    if failures:
+        raise failures[min(failures)]
+    return [results[index] for index in sorted(results)]
+
+
+async def for_each(
+    items: Iterable[T], work: Callable[[T], Awaitable[None]], *, workers: int
+) -> None:
+    """Do the work for every item, so many at a time, drawing the items only as they are needed."""
+    remaining = iter(items)
+
+    async def worker() -> None:
+        for item in remaining:
+            await work(item)
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(workers):
+                tasks.start_soon(worker)
+    except BaseExceptionGroup as group:
+        raise first_of(group) from None
+
+
+def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The failure inside an exception group, however deep."""
+    inner = group.exceptions[0]
+    return first_of(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Make any coroutine of ours a plain call, in a script and in a notebook alike.
+
+    A notebook already runs an event loop in this thread, and two cannot be nested; there the
+    coroutine runs in a thread of its own.
+    """
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(max_workers=1) as one:
+        return one.submit(asyncio.run, coroutine).result()

@@ -1,0 +1,84 @@
+"""A rubric: a question, and what each level of an answer to it looks like."""
+
+import hashlib
+import tomllib
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from twopan.errors import ConfigError
+from twopan.names import nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rubric:
+    """Read from TOML; two rubrics with the same content are the same rubric.
+
+    >>> helpfulness = load("helpfulness")
+    >>> sorted(helpfulness.levels)
+    [1, 2, 3, 4, 5]
+    """
+
+    name: str
+    question: str
+    """What the judge is asked of a response."""
+    levels: dict[int, str] = field(hash=False)
+    """The behavioural anchor of each level: what one sees in a response that deserves it."""
+    rules: str = ""
+    """How to weigh things, whatever the level: what counts, and what must not."""
+
+    @property
+    def version(self) -> str:
+        """Hash of all that a judge is told. The name is not: renaming changes no answer."""
+        content = {"question": self.question, "levels": self.levels, "rules": self.rules}
+        return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()[:8]
+
+    @property
+    def anchors(self) -> str:
+        """The levels as the judge reads them, lowest first."""
+        return "\n".join(f"{level}: {text.strip()}" for level, text in sorted(self.levels.items()))
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    question: str
+    levels: dict[str, str]
+    name: str | None = None
+    rules: str = ""
+
+
+def load(source: str | Path) -> Rubric:
+    """A shipped rubric by its name, or a TOML file by its path.
+
+    Raises ConfigError where the name is unknown or the file is not a rubric.
+    """
+    shipped = files("twopan").joinpath("rubrics")
+    path = Path(source)
+    if path.suffix == ".toml":
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"rubric {source}: {error}") from None
+    elif (entry := shipped.joinpath(f"{source}.toml")).is_file():
+        text = entry.read_text(encoding="utf-8")
+    else:
+        known = sorted(f.name.removesuffix(".toml") for f in shipped.iterdir())
+        raise ConfigError(
+            f"no rubric {str(source)!r}{nearest(str(source), known)}; "
+            f"shipped are {', '.join(k for k in known if not k.startswith('_'))}; "
+            "a file of your own is named by a path ending in .toml"
+        )
+    try:
+        raw = msgspec.convert(tomllib.loads(text), _File)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise ConfigError(f"rubric {source}: {error}") from None
+    try:
+        levels = {int(level): anchor for level, anchor in raw.levels.items()}
+    except ValueError:
+        raise ConfigError(f"rubric {source}: levels must be whole numbers") from None
+    if len(levels) < 2 or not all(anchor.strip() for anchor in levels.values()):
+        raise ConfigError(f"rubric {source}: needs two or more levels, each with its anchor")
+    return Rubric(
+        name=raw.name or path.stem, question=raw.question, levels=levels, rules=raw.rules
+    )

@@ -1,0 +1,99 @@
+"""What a judge says, and what we make of it: one look, two looks, several judges."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from statistics import fmean
+
+
+class Choice(StrEnum):
+    """Which of two responses is better."""
+
+    A = "a"
+    B = "b"
+    TIE = "tie"
+
+    def flipped(self) -> "Choice":
+        return {Choice.A: Choice.B, Choice.B: Choice.A}.get(self, self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """One look at a pair, in one order."""
+
+    choice: Choice
+    reasoning: str
+    p_a: float | None = None
+    """Probability the judge put on A, where the provider gave log-probabilities; a tie is half."""
+    label_mass: float | None = None
+    """How much probability the labels on offer had together; the rest went to other words."""
+    flags: tuple[str, ...] = ()
+    """What had to be done to read the verdict: coerced, repaired, reasoning_stripped, ..."""
+
+    @property
+    def a_score(self) -> float:
+        """How strongly A is preferred: 1 is a win, ½ a tie, 0 a loss."""
+        if self.p_a is not None:
+            return self.p_a
+        return {Choice.A: 1.0, Choice.TIE: 0.5, Choice.B: 0.0}[self.choice]
+
+    def flipped(self) -> "Preference":
+        """The same preference with A and B renamed."""
+        return replace(
+            self,
+            choice=self.choice.flipped(),
+            p_a=None if self.p_a is None else 1 - self.p_a,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two looks by one judge, A shown first and then B shown first; A is A in both.
+
+    A judge that picks the same *position* twice has told us about itself and not about
+    the responses, so only a *response* picked twice wins (Zheng et al. 2023).
+    """
+
+    judge: str
+    a_first: Preference
+    b_first: Preference
+
+    @property
+    def consistent(self) -> bool:
+        return self.a_first.choice == self.b_first.choice
+
+    @property
+    def choice(self) -> Choice:
+        return self.a_first.choice if self.consistent else Choice.TIE
+
+    @property
+    def a_score(self) -> float:
+        return fmean((self.a_first.a_score, self.b_first.a_score))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the jury makes of one pair. A single judge is a jury of one."""
+
+    item_id: str
+    votes: tuple[Comparison, ...]
+    choice: Choice
+
+    @property
+    def a_score(self) -> float:
+        return fmean(vote.a_score for vote in self.votes)
+
+    @property
+    def consistent(self) -> bool:
+        """Every judge chose the same response in both orders."""
+        return all(vote.consistent for vote in self.votes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unjudged:
+    """A pair that got no verdict. Never a tie, never a zero: it is counted and shown as itself."""
+
+    item_id: str
+    reason: str
+    """One word, the ``reason`` of the exception: unparsed, refused, truncated, unreachable, ..."""
+    detail: str = ""
+    """What happened, for a person."""
