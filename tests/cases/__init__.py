@@ -1,0 +1,1 @@
+"""Failures other evaluation tools have met, replayed against this one."""
