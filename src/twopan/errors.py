@@ -11,6 +11,7 @@ TwopanError
 │   ├── Malformed        something came back, but not a completion
 │   ├── Unsupported      the model does not offer what the request asks for
 │   ├── Denied           a key, a quota or a model name was refused: every further call would be too
+│   ├── Outage           so many calls in a row went unanswered that going on is pointless
 │   └── NotRecorded      offline, and the ledger does not hold the answer
 └── VerdictError         a completion came back, but not a verdict
     ├── Refused          the judge declined
@@ -48,15 +49,22 @@ class BudgetReached(TwopanError):
 
 
 class ProviderError(TwopanError):
-    """``retry_after``, in seconds, is what the server asked for, where it asked."""
+    """``retry_after``, in seconds, is what the server asked for, where it asked.
+
+    ``outcome_unknown`` says that the request went out and may have been answered, and charged,
+    without our hearing of it.
+    """
 
     reason = "provider"
     transient = False
     """Whether the same request may yet be answered."""
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, outcome_unknown: bool = False
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.outcome_unknown = outcome_unknown
 
 
 class Unreachable(ProviderError):
@@ -80,6 +88,10 @@ class Unsupported(ProviderError):
 
 class Denied(ProviderError):
     reason = "denied"
+
+
+class Outage(ProviderError):
+    reason = "outage"
 
 
 class NotRecorded(ProviderError):

@@ -1,0 +1,236 @@
+"""The one door to a model: recall, else wait your turn, ask, and record.
+
+    key in the ledger? ──► recalled, and nothing is paid
+      │ no
+      └─► intent recorded ─► slot ─► provider ─► reply recorded ─► read
+
+A reply is kept word for word before anybody tries to read it. One that cannot be read is a
+failure, is never served again, and is asked for once more by the next run.
+"""
+
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+from weakref import WeakValueDictionary
+
+import anyio
+
+from twopan.errors import (
+    BudgetReached,
+    ConfigError,
+    NotRecorded,
+    Outage,
+    ProviderError,
+    Unreachable,
+    VerdictError,
+)
+from twopan.ledger import Ledger
+from twopan.prices import Price
+from twopan.providers import Completion, Provider, Request
+
+T = TypeVar("T")
+Read = Callable[[Completion], T]
+
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 60.0
+
+
+@dataclass(slots=True)
+class Meter:
+    """What a client has done so far."""
+
+    calls: int = 0
+    """Requests answered by the provider."""
+    attempts: int = 0
+    """Requests sent to it, answered or not."""
+    recalled: int = 0
+    """Requests answered from the ledger."""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """Calls to a model that has no price. Their cost is unknown, which is not nothing."""
+    unknown: int = 0
+    """Attempts whose outcome is unknown: they may have been answered, and charged."""
+
+    def count(self, completion: Completion, cost: float | None) -> None:
+        self.calls += 1
+        self.input_tokens += completion.usage.input
+        self.cached_tokens += completion.usage.cached_input
+        self.output_tokens += completion.usage.output
+        self.unpriced += cost is None
+        self.cost_usd += cost or 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Where to stop. Both may be given; None is no limit."""
+
+    calls: int | None = None
+    usd: float | None = None
+
+    def require_room(self, meter: Meter, price: Price | None) -> None:
+        """Raise BudgetReached where one more call would be one too many."""
+        if self.calls is not None and meter.calls >= self.calls:
+            raise BudgetReached(f"the budget of {self.calls} calls is used up")
+        if self.usd is None:
+            return
+        if price is None:
+            raise ConfigError(
+                "a budget in money needs the model's price; give one under [prices] in the"
+                " config file, or a budget in calls"
+            )
+        if meter.cost_usd >= self.usd:
+            raise BudgetReached(f"the budget of ${self.usd:g} is used up")
+
+
+class Client:
+    """One provider behind one ledger.
+
+    Parameters
+    ----------
+    run : str
+        The run (``Ledger.begin``) under which attempts are recorded.
+    concurrency : int
+        How many requests may be with the provider at once.
+    attempts : int
+        How often one request is tried before we give it up.
+    attempt_timeout, deadline : float, seconds
+        For one attempt, and for everything (on the clock of ``time.monotonic``).
+    offline : bool
+        Answer from the ledger alone; raise NotRecorded for what it does not hold.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        ledger: Ledger,
+        *,
+        run: str,
+        price: Price | None = None,
+        budget: Budget | None = None,
+        concurrency: int = 16,
+        attempts: int = 6,
+        attempt_timeout: float = 120.0,
+        deadline: float | None = None,
+        offline: bool = False,
+        sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
+    ) -> None:
+        self.provider = provider
+        self.ledger = ledger
+        self.run = run
+        self.price = price
+        self.budget = budget or Budget()
+        self.meter = Meter()
+        self.served: dict[str, int] = {}
+        """Which models say they answered, and how many replies each gave."""
+        self._attempts = attempts
+        self._attempt_timeout = attempt_timeout
+        self._deadline = deadline
+        self._offline = offline
+        self._sleep = sleep
+        self._slots = anyio.CapacityLimiter(concurrency)
+        self._in_flight: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+        self._unread: dict[str, VerdictError] = {}
+        self._unanswered = 0
+
+    async def complete(self, request: Request, read: Read[T]) -> T:
+        """Answer a request and read the answer.
+
+        ``read`` makes of a completion what the caller wants, or raises a VerdictError. Replies
+        in the ledger are read first, so a parser that learns to read more recovers old replies
+        for nothing.
+        """
+        key = request.key
+        # Identical requests wait for one another, so the second is recalled and not re-asked.
+        async with self._in_flight.setdefault(key, anyio.Lock()):
+            if key in self._unread:
+                raise self._unread[key]
+            failure: VerdictError | None = None
+            for known in self.ledger.recall(key):
+                try:
+                    answer = read(known)
+                except VerdictError as error:
+                    failure = failure or error
+                else:
+                    self.meter.recalled += 1
+                    self._note(known)
+                    return answer
+            if self._offline:
+                raise failure or NotRecorded(
+                    "the ledger holds no reply to this request, and the run is offline"
+                )
+            completion = await self._ask(request)
+            try:
+                return read(completion)
+            except VerdictError as error:
+                self._unread[key] = error
+                raise
+
+    async def _ask(self, request: Request) -> Completion:
+        """Try until it is answered, and wait in between as long as we were asked to."""
+        jitter = random.Random(request.key)
+        # Before a provider has ever answered, it is more likely misnamed than busy.
+        attempts = self._attempts if self.meter.calls else min(self._attempts, 3)
+        for attempt in range(attempts):
+            try:
+                completion = await self._attempt(request)
+            except ProviderError as error:
+                last = attempt == attempts - 1
+                if error.transient and not last:
+                    backoff = FIRST_WAIT_S * 2**attempt * (0.5 + jitter.random())
+                    wait = min(max(error.retry_after or 0.0, backoff), LONGEST_WAIT_S)
+                    await self._sleep(wait)
+                    continue
+                if error.transient:
+                    self._give_up(error)
+                raise
+            self._unanswered = 0
+            return completion
+        raise AssertionError("a request is tried at least once")
+
+    async def _attempt(self, request: Request) -> Completion:
+        async with self._slots:
+            if self._deadline is not None and time.monotonic() > self._deadline:
+                raise BudgetReached("the time allowed for the run is used up")
+            self.budget.require_room(self.meter, self.price)
+            number = await self.ledger.intend(self.run, request)
+            self.meter.attempts += 1
+            try:
+                with anyio.fail_after(self._attempt_timeout):
+                    completion = await self.provider.complete(request)
+            except TimeoutError:
+                error: Exception = Unreachable(
+                    f"no answer within {self._attempt_timeout:g} s", outcome_unknown=True
+                )
+            except (ProviderError, VerdictError) as failure:
+                error = failure
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await self.ledger.failed(number, "unknown", "interrupted")
+                self.meter.unknown += 1
+                raise
+            else:
+                cost = self.price.cost(completion.usage) if self.price else None
+                self.meter.count(completion, cost)
+                self._note(completion)
+                await self.ledger.answered(number, request.key, completion, cost)
+                return completion
+        unknown = getattr(error, "outcome_unknown", False)
+        self.meter.unknown += unknown
+        outcome = "unknown" if unknown else getattr(error, "reason", "error")
+        await self.ledger.failed(number, outcome, str(error))
+        raise error
+
+    def _note(self, completion: Completion) -> None:
+        name = completion.model_served or "not stated"
+        self.served[name] = self.served.get(name, 0) + 1
+
+    def _give_up(self, error: ProviderError) -> None:
+        """Several requests in a row went unanswered: going on would only fail more slowly."""
+        self._unanswered += 1
+        if self._unanswered >= (5 if self.meter.calls else 1):
+            raise Outage(f"gave up: {error}") from error
+

@@ -1,0 +1,116 @@
+"""A judge is a model with fixed settings. Change anything and it is another judge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from twopan import __version__
+from twopan.client import Client, Read
+from twopan.data import Item
+from twopan.prompts import Prompts
+from twopan.providers import Request
+from twopan.rubric import Rubric
+from twopan.verdict import Preference
+
+T = TypeVar("T")
+
+
+class PairProtocol(Protocol):
+    """How a judge comes to a preference between two texts, in one look.
+
+    It is called with the judge, the item and the two texts, never with anyone's name.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The prompts it uses, by file name; their texts are part of the signature."""
+
+    async def __call__(self, judge: "Judge", item: Item, a: str, b: str) -> Preference: ...
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the caller may set and what changes answers."""
+
+    temperature: float = 0.0
+    max_tokens: int | None = None
+    """Most tokens of one reply. None leaves it to the protocol; a model that reasons at length
+    before it answers needs more."""
+    sample: int = 0
+    """Which of several independent draws this is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    model: str
+    protocol: PairProtocol
+    rubric: Rubric
+    client: Client = field(repr=False, compare=False)
+    settings: Settings = Settings()
+    prompts: Prompts = Prompts()
+
+    @property
+    def signature(self) -> str:
+        """All that decides what this judge answers. Verdicts that differ in it are never pooled.
+
+        ``model|protocol@hash|rubric@hash|settings|orders|version``, the model with the endpoint
+        that serves it, the protocol with the hash of its prompts.
+        """
+        texts = [self.prompts.load(name).hash for name in self.protocol.prompts]
+        settings = ",".join(
+            f"{name}={value:g}"
+            for name, value in msgspec.structs.asdict(self.settings).items()
+            if value is not None
+        )
+        return "|".join(
+            (
+                f"{self.model}@{self.client.provider.endpoint.replace('|', ',')}",
+                f"{self.protocol.name}@{'+'.join(texts)}",
+                f"{self.rubric.name}@{self.rubric.version}",
+                settings,
+                "both orders",
+                f"twopan {__version__}",
+            )
+        )
+
+    async def ask(
+        self,
+        prompt: str,
+        *,
+        read: Read[T],
+        max_tokens: int,
+        top_logprobs: int = 0,
+        data: Mapping[str, str | None],
+    ) -> T:
+        """Put one prompt to the model, and return what ``read`` makes of its reply.
+
+        Raises what ``read`` raises, and ProviderError where no reply came.
+        """
+        words = {
+            "question": self.rubric.question,
+            "rules": self.rubric.rules,
+            "levels": self.rubric.anchors,
+        }
+        request = Request(
+            endpoint=self.client.provider.endpoint,
+            model=self.model,
+            messages=self.prompts.load(prompt).render(words, **data),
+            temperature=self.settings.temperature,
+            max_tokens=self.settings.max_tokens or max_tokens,
+            top_logprobs=top_logprobs,
+            sample=self.settings.sample,
+        )
+        return await self.client.complete(request, read)
+
+
+PARTS = ("model", "protocol", "rubric", "settings", "orders", "version")
+
+
+def difference(one: str, other: str) -> list[str]:
+    """Names of the parts in which two signatures differ."""
+    parts = zip(PARTS, one.split("|"), other.split("|"), strict=False)
+    return [name for name, a, b in parts if a != b] or ([] if one == other else ["form"])

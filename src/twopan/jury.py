@@ -1,0 +1,71 @@
+"""Several judges, one verdict: the rules by which votes are counted."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from twopan.concurrency import for_each, together
+from twopan.data import Pair
+from twopan.errors import (
+    BudgetReached,
+    ConfigError,
+    Denied,
+    LedgerError,
+    Outage,
+    TwopanError,
+)
+from twopan.judge import Judge
+from twopan.protocols import both_orders
+from twopan.verdict import Choice, Comparison, Unjudged, Verdict
+
+Rule = Callable[[Sequence[Comparison]], Choice]
+Outcome = Verdict | Unjudged
+
+ENDS_THE_RUN = (BudgetReached, ConfigError, Denied, LedgerError, Outage)
+"""Failures that say nothing of the pair at hand: every other pair would fail like it."""
+
+
+def majority(votes: Sequence[Comparison]) -> Choice:
+    """More than half of the jury, or a tie."""
+    choice, count = Counter(vote.choice for vote in votes).most_common(1)[0]
+    return choice if count > len(votes) / 2 else Choice.TIE
+
+
+def unanimous(votes: Sequence[Comparison]) -> Choice:
+    """All of the jury, or a tie."""
+    return votes[0].choice if len({vote.choice for vote in votes}) == 1 else Choice.TIE
+
+
+async def judge_pair(jury: Sequence[Judge], pair: Pair, rule: Rule = majority) -> Outcome:
+    """One verdict. A jury with a missing juror is incomplete, and not a smaller jury."""
+    try:
+        votes = await together(*(both_orders(judge, pair) for judge in jury))
+    except ENDS_THE_RUN:
+        raise
+    except TwopanError as error:
+        return Unjudged(item_id=pair.item.id, reason=error.reason, detail=str(error))
+    return Verdict(item_id=pair.item.id, votes=tuple(votes), choice=rule(votes))
+
+
+async def judge_pairs(
+    jury: Sequence[Judge],
+    pairs: Iterable[Pair],
+    *,
+    rule: Rule = majority,
+    workers: int = 16,
+    each: Callable[[Pair, Outcome], Awaitable[None]] | None = None,
+) -> list[Outcome]:
+    """Judge every pair, and account for every pair: as many come back as went in, in their order.
+
+    ``each`` is awaited with every pair as soon as it is judged, in whatever order that happens.
+    Raises the first of ENDS_THE_RUN that occurs; what was judged before has been given to ``each``.
+    """
+    outcomes: dict[int, Outcome] = {}
+
+    async def work(numbered: tuple[int, Pair]) -> None:
+        index, pair = numbered
+        outcomes[index] = outcome = await judge_pair(jury, pair, rule)
+        if each is not None:
+            await each(pair, outcome)
+
+    await for_each(enumerate(pairs), work, workers=workers)
+    return [outcomes[index] for index in sorted(outcomes)]

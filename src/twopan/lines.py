@@ -1,0 +1,131 @@
+"""Verdict lines: how a verdict is written down, one JSON object a line, and read again.
+
+    {"item", "a", "b", "choice": "a"|"b"|"tie"|null, "a_score": 0..1|null, "consistent": bool|null,
+     "unjudged": reason|null, "detail": str, "votes": [...], "signature"}
+
+A vote is {"judge", "choice", "consistent", "a_score", "a_first": look, "b_first": look}, and a look
+{"choice", "p_a", "label_mass", "flags", "reasoning"}, both looks in the frame of the pair: A is A.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from twopan.data import Pair
+from twopan.errors import DataError
+from twopan.jury import Outcome
+from twopan.rows import read_rows
+from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
+
+
+def to_line(pair: Pair, outcome: Outcome, signature: str) -> dict[str, Any]:
+    judged = isinstance(outcome, Verdict)
+    return {
+        "item": pair.item.id,
+        "a": pair.a.system,
+        "b": pair.b.system,
+        "choice": outcome.choice.value if judged else None,
+        "a_score": round(outcome.a_score, 9) if judged else None,
+        "consistent": outcome.consistent if judged else None,
+        "unjudged": None if judged else outcome.reason,
+        "detail": "" if judged else outcome.detail,
+        "votes": [_vote(vote) for vote in outcome.votes] if judged else [],
+        "signature": signature,
+    }
+
+
+def _vote(vote: Comparison) -> dict[str, Any]:
+    return {
+        "judge": vote.judge,
+        "choice": vote.choice.value,
+        "consistent": vote.consistent,
+        "a_score": round(vote.a_score, 9),
+        "a_first": _look(vote.a_first),
+        "b_first": _look(vote.b_first),
+    }
+
+
+def _look(look: Preference) -> dict[str, Any]:
+    return {
+        "choice": look.choice.value,
+        "p_a": look.p_a,
+        "label_mass": look.label_mass,
+        "flags": list(look.flags),
+        "reasoning": look.reasoning,
+    }
+
+
+class _Look(msgspec.Struct):
+    choice: Choice
+    p_a: float | None = None
+    label_mass: float | None = None
+    flags: tuple[str, ...] = ()
+    reasoning: str = ""
+
+    def read(self) -> Preference:
+        return Preference(**msgspec.structs.asdict(self))
+
+
+class _Vote(msgspec.Struct):
+    judge: str
+    a_first: _Look
+    b_first: _Look
+
+
+class _Line(msgspec.Struct):
+    item: str
+    a: str
+    b: str
+    choice: Choice | None
+    signature: str
+    unjudged: str | None = None
+    detail: str = ""
+    votes: tuple[_Vote, ...] = ()
+
+    def read(self) -> Outcome:
+        if self.choice is None:
+            return Unjudged(
+                item_id=self.item, reason=self.unjudged or "no_verdict", detail=self.detail
+            )
+        votes = tuple(
+            Comparison(judge=v.judge, a_first=v.a_first.read(), b_first=v.b_first.read())
+            for v in self.votes
+        )
+        return Verdict(item_id=self.item, votes=votes, choice=self.choice)
+
+
+def read_lines(path: str | Path) -> dict[tuple[str, str, str], tuple[Outcome, str]]:
+    """Recorded verdicts by (item, a, b), each with its signature.
+
+    Raises DataError, one line a problem, where a line is not a verdict line or a pair has two.
+    """
+    found: dict[tuple[str, str, str], tuple[Outcome, str]] = {}
+    wrong: list[str] = []
+    for row in read_rows(path):
+        try:
+            line = msgspec.convert(dict(row.fields), _Line)
+            if line.choice is not None and not line.votes:
+                raise msgspec.ValidationError("a verdict without votes")
+        except msgspec.ValidationError as error:
+            wrong.append(f"{row.place}: not a verdict line: {error}")
+            continue
+        key = (line.item, line.a, line.b)
+        if key in found:
+            wrong.append(f"{row.place}: item: a second verdict on {line.item!r}")
+        found[key] = (line.read(), line.signature)
+    if wrong:
+        raise DataError("\n".join(wrong[:20]))
+    return found
+
+
+def match(
+    pairs: Sequence[Pair], recorded: Mapping[tuple[str, str, str], tuple[Outcome, str]]
+) -> Iterable[tuple[Pair, Outcome]]:
+    """Each pair with its recorded verdict; a pair without one is unjudged, and counted as such."""
+    for pair in pairs:
+        known = recorded.get((pair.item.id, pair.a.system, pair.b.system))
+        yield pair, known[0] if known else Unjudged(
+            item_id=pair.item.id, reason="not_recorded", detail="no verdict line for this pair"
+        )

@@ -1,0 +1,179 @@
+"""The words we say to a judge. One file a prompt; their hash is part of the judge's identity.
+
+A prompt file is a system message, a line ``---`` and a user message. In both,
+
+    {{ response }}     is replaced by data: what is judged, fenced so that it stays data
+    {{ reference? }}   likewise, and by nothing at all where there is none
+    {{= question }}    is replaced by our own words or the rubric's, as they are
+
+What is judged may try to speak to the judge. One pass of replacement keeps a response that says
+``{{ reference }}`` from pulling the reference in, and a fence it cannot know keeps it from
+ending early and going on in our name.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from twopan.errors import ConfigError
+from twopan.names import nearest
+from twopan.providers import Message
+
+PLACEHOLDER = re.compile(r"\{\{(?P<plain>=?) *(?P<name>\w+)(?P<optional>\??) *\}\}")
+SEPARATOR = "\n---\n"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A system and a user message, with placeholders."""
+
+    name: str
+    text: str
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()[:8]
+
+    @cached_property
+    def data(self) -> frozenset[str]:
+        """Names of the data placeholders, optional ones included."""
+        return frozenset(m["name"] for m in PLACEHOLDER.finditer(self.text) if not m["plain"])
+
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        return frozenset(m["name"] for m in PLACEHOLDER.finditer(self.text) if m["optional"])
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Names of the plain placeholders."""
+        return frozenset(m["name"] for m in PLACEHOLDER.finditer(self.text) if m["plain"])
+
+    def render(
+        self, words: Mapping[str, str] | None = None, /, **data: str | None
+    ) -> tuple[Message, ...]:
+        """Fill every placeholder, in one pass.
+
+        ``words`` go in as they are, ``data`` goes in fenced. Raises ConfigError where a
+        placeholder has no value or a value no placeholder.
+        """
+        words = words or {}
+        if missing := self.words - set(words):
+            raise ConfigError(f"prompt {self.name!r} has no words for {listed(missing)}")
+        given = {name: text for name, text in data.items() if text is not None}
+        if missing := self.data - self.optional - set(given):
+            raise ConfigError(
+                f"prompt {self.name!r} needs {listed(missing)}, which the data lacks"
+                f" (it has {listed(given)})"
+            )
+        if unknown := set(data) - self.data:
+            raise ConfigError(f"prompt {self.name!r} has no place for {listed(unknown)}")
+        nonce = fence_nonce(self.text, given)
+
+        def value(match: re.Match[str]) -> str:
+            name = match["name"]
+            if match["plain"]:
+                return words[name]
+            return fenced(name, given[name], nonce) if name in given else ""
+
+        def kept(match: re.Match[str]) -> str:
+            return "" if match["optional"] and match["name"] not in given else match[0]
+
+        # What is left out goes before anything goes in, so that data is never touched.
+        text = re.sub(r"\n{3,}", "\n\n", PLACEHOLDER.sub(kept, self.text))
+        system, user = text.split(SEPARATOR, maxsplit=1)
+        return (
+            Message("system", PLACEHOLDER.sub(value, system.strip())),
+            Message("user", PLACEHOLDER.sub(value, user.strip())),
+        )
+
+
+def fence_nonce(template: str, data: Mapping[str, str]) -> str:
+    """A word that no value contains: random to whoever wrote a response, yet the same each time.
+
+    It hashes everything that is rendered, so a response would have to contain a hash of itself
+    and of its rival; and equal requests keep equal keys.
+    """
+    seed = msgspec.json.encode([template, sorted(data.items())])
+    for attempt in range(1000):
+        nonce = hashlib.sha256(b"%d:%b" % (attempt, seed)).hexdigest()[:12]
+        if not any(nonce in text for text in data.values()):
+            return nonce
+    raise ConfigError("no fence could be found that the data does not contain")
+
+
+def fenced(name: str, text: str, nonce: str) -> str:
+    """Mark where data begins and where it ends."""
+    return f"<{name} {nonce}>\n{text}\n</{name} {nonce}>"
+
+
+def listed(names: object) -> str:
+    return ", ".join(sorted(map(str, names))) or "nothing"  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The shipped prompts, or a directory of files that take the place of those they name."""
+
+    directory: Path | None = None
+
+    def load(self, name: str) -> Template:
+        """Raises ConfigError for an unknown prompt, or an override that lost a placeholder."""
+        ours = _shipped(name)
+        if self.directory is None or not (path := self.directory / f"{name}.md").is_file():
+            return ours
+        try:
+            return checked(Template(name, path.read_text(encoding="utf-8-sig")), ours, path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: {error}") from None
+
+    def check(self) -> None:
+        """Read every override now, so that a slip is found before anything is paid for."""
+        if self.directory is None:
+            return
+        if not self.directory.is_dir():
+            raise ConfigError(f"{self.directory}: no such directory of prompts")
+        known = shipped()
+        for path in sorted(self.directory.glob("*.md")):
+            if path.stem not in known:
+                raise ConfigError(
+                    f"{path}: no prompt has that name{nearest(path.stem, known)};"
+                    f" the prompts are {listed(known)}"
+                )
+            self.load(path.stem)
+
+
+def checked(theirs: Template, ours: Template, path: Path) -> Template:
+    """An override must say all that the original says, and nothing that we cannot fill."""
+    if SEPARATOR not in theirs.text:
+        raise ConfigError(f"{path}: needs a system message, a line '---', and a user message")
+    if missing := (ours.data - ours.optional) - theirs.data:
+        written = " ".join(f"{{{{ {name} }}}}" for name in sorted(missing))
+        raise ConfigError(f"{path}: lacks {written}")
+    if unknown := theirs.data - ours.data:
+        raise ConfigError(
+            f"{path}: unknown placeholder {listed(unknown)}; it may use {listed(ours.data)}"
+        )
+    if unknown := theirs.words - WORDS:
+        raise ConfigError(f"{path}: unknown words {listed(unknown)}; it may use {listed(WORDS)}")
+    return theirs
+
+
+WORDS = frozenset({"question", "rules", "levels"})
+"""What a rubric lends to every prompt."""
+
+
+def shipped() -> list[str]:
+    return sorted(f.name[:-3] for f in files(__name__).iterdir() if f.name.endswith(".md"))
+
+
+def _shipped(name: str) -> Template:
+    entry = files(__name__).joinpath(f"{name}.md")
+    if not entry.is_file():
+        raise ConfigError(f"no prompt {name!r}{nearest(name, shipped())}")
+    return Template(name, entry.read_text(encoding="utf-8"))

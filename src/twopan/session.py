@@ -1,0 +1,159 @@
+"""A run: the judges that were named, ready to be asked, with one ledger behind them.
+
+    async with open_session(["local"], ledger=Ledger(path)) as session:
+        result = await gate(session.jury, pairs)
+
+It opens a run in the ledger, gives each judge a client, and on the way out closes what it opened
+and says how the run ended.
+"""
+
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from twopan.client import Budget, Client, Meter
+from twopan.errors import BudgetReached
+from twopan.judge import Judge, Settings
+from twopan.judges import Spec, find_protocol
+from twopan.ledger import Ledger
+from twopan.prompts import Prompts
+from twopan.rubric import Rubric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What a run has cost, and who answered."""
+
+    run: str
+    ledger: str
+    calls: int
+    attempts: int
+    recalled: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    cost_usd: float
+    unpriced: int
+    """Calls whose model has no price: their cost is unknown, which is not nothing."""
+    unknown: int
+    """Attempts that may have been answered, and charged, without our hearing of it."""
+    seconds: float
+    served: Mapping[str, int]
+    """Replies by the model that says it gave them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    jury: tuple[Judge, ...]
+    ledger: Ledger
+    run: str
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        return tuple(judge.client for judge in self.jury)
+
+    @property
+    def signature(self) -> str:
+        return " + ".join(judge.signature for judge in self.jury)
+
+    def interrupt(self) -> bool:
+        """Start no further call. Returns whether some are under way that are worth waiting for."""
+        for client in self.clients:
+            client.interrupt()
+        return any(client.waiting for client in self.clients)
+
+    def spent(self) -> Spent:
+        total, served = Meter(), {}
+        for client in self.clients:
+            total.add(client.meter)
+            for name, count in client.served.items():
+                served[name] = served.get(name, 0) + count
+        return Spent(
+            run=self.run,
+            ledger=str(self.ledger.path),
+            calls=total.calls,
+            attempts=total.attempts,
+            recalled=total.recalled,
+            input_tokens=total.input_tokens,
+            cached_tokens=total.cached_tokens,
+            output_tokens=total.output_tokens,
+            cost_usd=total.cost_usd,
+            unpriced=total.unpriced,
+            unknown=total.unknown,
+            seconds=time.monotonic() - self.began,
+            served=served,
+        )
+
+
+@asynccontextmanager
+async def open_session(
+    specs: Sequence[Spec | str],
+    *,
+    ledger: Ledger,
+    protocol: str,
+    rubric: Rubric,
+    prompts: Prompts = Prompts(),
+    settings: Settings = Settings(),
+    budget: Budget | None = None,
+    concurrency: int | None = None,
+    attempt_timeout: float = 120.0,
+    deadline: float | None = None,
+    offline: bool = False,
+    command: Sequence[str] = (),
+    config: Mapping[str, Any] | None = None,
+) -> AsyncIterator[Session]:
+    """Open a run, with one judge for each spec.
+
+    ``deadline`` is in seconds from now. The run is left in the ledger as finished, budget (stopped
+    by the budget or the deadline), interrupted (stopped by the user) or failed.
+    """
+    resolved = [Spec.parse(spec) if isinstance(spec, str) else spec for spec in specs]
+    prompts.check()
+    look = find_protocol(protocol)
+    until = None if deadline is None else time.monotonic() + deadline
+    providers = [spec.provider() for spec in resolved]
+    jury: list[Judge] = []
+    run = ""
+    state = "failed"
+    try:
+        for spec, provider in zip(resolved, providers, strict=True):
+            client = Client(
+                provider,
+                ledger,
+                price=spec.price,
+                budget=budget,
+                concurrency=concurrency or spec.concurrency,
+                attempt_timeout=attempt_timeout,
+                deadline=until,
+                offline=offline,
+            )
+            jury.append(
+                Judge(
+                    model=spec.model,
+                    protocol=look,
+                    rubric=rubric,
+                    client=client,
+                    settings=settings,
+                    prompts=prompts,
+                )
+            )
+        run = ledger.begin(command, config or {}, [judge.signature for judge in jury])
+        for judge in jury:
+            judge.client.run = run
+        yield Session(jury=tuple(jury), ledger=ledger, run=run)
+        state = "finished"
+    except BudgetReached:
+        state = "budget"
+        raise
+    except (KeyboardInterrupt, GeneratorExit):
+        state = "interrupted"
+        raise
+    finally:
+        for provider in providers:
+            if (close := getattr(provider, "aclose", None)) is not None:
+                await close()
+        if run:
+            ledger.end(run, state)
