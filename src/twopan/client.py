@@ -20,6 +20,7 @@ import anyio
 from twopan.errors import (
     BudgetReached,
     ConfigError,
+    Interrupted,
     NotRecorded,
     Outage,
     ProviderError,
@@ -63,6 +64,10 @@ class Meter:
         self.unpriced += cost is None
         self.cost_usd += cost or 0.0
 
+    def add(self, other: "Meter") -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
@@ -92,7 +97,7 @@ class Client:
     Parameters
     ----------
     run : str
-        The run (``Ledger.begin``) under which attempts are recorded.
+        The run (``Ledger.begin``) under which attempts are recorded; may be set later.
     concurrency : int
         How many requests may be with the provider at once.
     attempts : int
@@ -108,7 +113,7 @@ class Client:
         provider: Provider,
         ledger: Ledger,
         *,
-        run: str,
+        run: str = "",
         price: Price | None = None,
         budget: Budget | None = None,
         concurrency: int = 16,
@@ -131,10 +136,21 @@ class Client:
         self._deadline = deadline
         self._offline = offline
         self._sleep = sleep
+        self.concurrency = concurrency
         self._slots = anyio.CapacityLimiter(concurrency)
         self._in_flight: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._unread: dict[str, VerdictError] = {}
         self._unanswered = 0
+        self._stopping = False
+
+    @property
+    def waiting(self) -> int:
+        """Calls under way that are, or may be, paid for."""
+        return 0 if getattr(self.provider, "free", False) else self._slots.borrowed_tokens
+
+    def interrupt(self) -> None:
+        """Let what is under way finish, and start nothing more."""
+        self._stopping = True
 
     async def complete(self, request: Request, read: Read[T]) -> T:
         """Answer a request and read the answer.
@@ -193,6 +209,8 @@ class Client:
 
     async def _attempt(self, request: Request) -> Completion:
         async with self._slots:
+            if self._stopping:
+                raise Interrupted("interrupted")
             if self._deadline is not None and time.monotonic() > self._deadline:
                 raise BudgetReached("the time allowed for the run is used up")
             self.budget.require_room(self.meter, self.price)
@@ -208,9 +226,12 @@ class Client:
             except (ProviderError, VerdictError) as failure:
                 error = failure
             except BaseException:
+                paid = not getattr(self.provider, "free", False)
+                self.meter.unknown += paid
                 with anyio.CancelScope(shield=True):
-                    await self.ledger.failed(number, "unknown", "interrupted")
-                self.meter.unknown += 1
+                    await self.ledger.failed(
+                        number, "unknown" if paid else "interrupted", "interrupted"
+                    )
                 raise
             else:
                 cost = self.price.cost(completion.usage) if self.price else None
@@ -233,4 +254,3 @@ class Client:
         self._unanswered += 1
         if self._unanswered >= (5 if self.meter.calls else 1):
             raise Outage(f"gave up: {error}") from error
-

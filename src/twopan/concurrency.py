@@ -36,25 +36,28 @@ async def together(*awaitables: Awaitable[T]) -> Sequence[T]:
 async def for_each(
     items: Iterable[T], work: Callable[[T], Awaitable[None]], *, workers: int
 ) -> None:
-    """Do the work for every item, so many at a time, drawing the items only as they are needed."""
+    """Do the work for every item, so many at a time, drawing the items only as they are needed.
+
+    Where the work fails on purpose no further item is drawn, what is under way is finished, for
+    it is paid for, and then the first failure is raised.
+    """
     remaining = iter(items)
+    failures: list[TwopanError] = []
 
     async def worker() -> None:
         for item in remaining:
-            await work(item)
+            try:
+                await work(item)
+            except TwopanError as failure:
+                failures.append(failure)
+            if failures:
+                return
 
-    try:
-        async with anyio.create_task_group() as tasks:
-            for _ in range(workers):
-                tasks.start_soon(worker)
-    except BaseExceptionGroup as group:
-        raise first_of(group) from None
-
-
-def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The failure inside an exception group, however deep."""
-    inner = group.exceptions[0]
-    return first_of(inner) if isinstance(inner, BaseExceptionGroup) else inner
+    async with anyio.create_task_group() as tasks:
+        for _ in range(workers):
+            tasks.start_soon(worker)
+    if failures:
+        raise failures[0]
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:

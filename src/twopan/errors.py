@@ -4,7 +4,8 @@ TwopanError
 ├── ConfigError          the caller asked for something impossible; nothing was sent
 │   └── DataError        a file cannot be judged as it is; says which file, line and field
 ├── LedgerError          the record could not be read or written
-├── BudgetReached        the next call would cost more than was allowed
+├── BudgetReached        the next call would cost more, or come later, than was allowed
+├── Interrupted          somebody asked us to stop
 ├── ProviderError        no completion came back
 │   ├── Unreachable      nobody answered: refused, reset, timed out, overloaded
 │   ├── RateLimited      asked to come back later
@@ -46,6 +47,10 @@ class LedgerError(TwopanError):
 
 class BudgetReached(TwopanError):
     reason = "budget"
+
+
+class Interrupted(TwopanError):
+    reason = "interrupted"
 
 
 class ProviderError(TwopanError):

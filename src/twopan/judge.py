@@ -50,8 +50,8 @@ class Judge:
     protocol: PairProtocol
     rubric: Rubric
     client: Client = field(repr=False, compare=False)
-    settings: Settings = Settings()
-    prompts: Prompts = Prompts()
+    settings: Settings = field(default_factory=Settings)
+    prompts: Prompts = field(default_factory=Prompts)
 
     @property
     def signature(self) -> str:

@@ -9,6 +9,7 @@ from twopan.errors import (
     BudgetReached,
     ConfigError,
     Denied,
+    Interrupted,
     LedgerError,
     Outage,
     TwopanError,
@@ -20,7 +21,7 @@ from twopan.verdict import Choice, Comparison, Unjudged, Verdict
 Rule = Callable[[Sequence[Comparison]], Choice]
 Outcome = Verdict | Unjudged
 
-ENDS_THE_RUN = (BudgetReached, ConfigError, Denied, LedgerError, Outage)
+ENDS_THE_RUN = (BudgetReached, ConfigError, Denied, Interrupted, LedgerError, Outage)
 """Failures that say nothing of the pair at hand: every other pair would fail like it."""
 
 

@@ -97,7 +97,14 @@ class Ledger:
             now(), completion.request_id, usage.input, usage.cached_input, usage.output,
             cost_usd, attempt,
         )  # fmt: skip
-        reply = (attempt, key, completion.model_served, completion.finish_reason, blob, digest(blob))
+        reply = (
+            attempt,
+            key,
+            completion.model_served,
+            completion.finish_reason,
+            blob,
+            digest(blob),
+        )
 
         def write(db: sqlite3.Connection) -> None:
             db.execute(
@@ -172,14 +179,16 @@ class Ledger:
 
     def request(self, key: str) -> Request | None:
         rows = list(self._read("select request from calls where key = ?", key))
-        return msgspec.json.decode(self._decompress.decompress(rows[0][0]), type=Request) if rows else None
+        return (
+            msgspec.json.decode(self._decompress.decompress(rows[0][0]), type=Request)
+            if rows
+            else None
+        )
 
     def verify(self) -> list[str]:
         """What is wrong with the file, one line each; nothing where it is whole."""
         wrong = [
-            f"sqlite: {row[0]}"
-            for row in self._read("pragma integrity_check")
-            if row[0] != "ok"
+            f"sqlite: {row[0]}" for row in self._read("pragma integrity_check") if row[0] != "ok"
         ]
         for attempt, blob, checksum in self._read("select attempt, reply, checksum from replies"):
             try:
@@ -240,7 +249,9 @@ class Ledger:
             if tables and "meta" not in tables:
                 raise ConfigError(f"{self.path} is a database, but not a twopan ledger")
             self._reader.executescript(files("twopan").joinpath("schema.sql").read_text())
-            self._reader.execute("insert or ignore into meta values ('schema', ?)", (SCHEMA_VERSION,))
+            self._reader.execute(
+                "insert or ignore into meta values ('schema', ?)", (SCHEMA_VERSION,)
+            )
             found = self._reader.execute("select value from meta where name = 'schema'").fetchone()
         except sqlite3.Error as error:
             raise LedgerError(f"{self.path} cannot be used as a ledger: {error}") from None
@@ -263,7 +274,7 @@ class Ledger:
 
     def _execute(self, sql: str, parameters: Iterable[object]) -> sqlite3.Cursor:
         try:
-            return self._reader.execute(sql, tuple(parameters))  # type: ignore[arg-type]
+            return self._reader.execute(sql, tuple(parameters))
         except sqlite3.Error as error:
             raise self._unreadable(error) from None
 
@@ -310,27 +321,28 @@ class Ledger:
         db.close()
 
     def _commit(self, db: sqlite3.Connection, batch: Sequence[Write]) -> None:
-        settled: list[Callable[[], None]] = []
+        results: list[Any] = []
         try:
             db.execute("begin immediate")
-            for operation, future in batch:
+            for operation, _ in batch:
                 db.execute("savepoint one")
                 try:
-                    result = operation(db)
+                    results.append(operation(db))
                 except Exception as error:
                     # One row that cannot be stored takes no other with it.
                     db.execute("rollback to one")
-                    settled.append(lambda f=future, e=error: f.set_exception(self._unwritten(e)))  # type: ignore[misc]
-                else:
-                    settled.append(lambda f=future, r=result: f.set_result(r))  # type: ignore[misc]
+                    results.append(self._unwritten(error))
                 db.execute("release one")
             db.execute("commit")
         except sqlite3.Error as error:
             if db.in_transaction:
                 db.execute("rollback")
-            settled = [lambda f=future, e=error: f.set_exception(self._unwritten(e)) for _, future in batch]  # type: ignore[misc]
-        for settle in settled:
-            settle()
+            results = [self._unwritten(error)] * len(batch)
+        for (_, future), result in zip(batch, results, strict=True):
+            if isinstance(result, LedgerError):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
 
     def _unwritten(self, error: Exception) -> LedgerError:
         hint = "; is the disk full?" if "full" in str(error) else ""

@@ -21,17 +21,17 @@ from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
 
 
 def to_line(pair: Pair, outcome: Outcome, signature: str) -> dict[str, Any]:
-    judged = isinstance(outcome, Verdict)
+    verdict, unjudged = (outcome, None) if isinstance(outcome, Verdict) else (None, outcome)
     return {
         "item": pair.item.id,
         "a": pair.a.system,
         "b": pair.b.system,
-        "choice": outcome.choice.value if judged else None,
-        "a_score": round(outcome.a_score, 9) if judged else None,
-        "consistent": outcome.consistent if judged else None,
-        "unjudged": None if judged else outcome.reason,
-        "detail": "" if judged else outcome.detail,
-        "votes": [_vote(vote) for vote in outcome.votes] if judged else [],
+        "choice": verdict.choice.value if verdict else None,
+        "a_score": round(verdict.a_score, 9) if verdict else None,
+        "consistent": verdict.consistent if verdict else None,
+        "unjudged": unjudged.reason if unjudged else None,
+        "detail": unjudged.detail if unjudged else "",
+        "votes": [_vote(vote) for vote in verdict.votes] if verdict else [],
         "signature": signature,
     }
 
@@ -126,6 +126,11 @@ def match(
     """Each pair with its recorded verdict; a pair without one is unjudged, and counted as such."""
     for pair in pairs:
         known = recorded.get((pair.item.id, pair.a.system, pair.b.system))
-        yield pair, known[0] if known else Unjudged(
-            item_id=pair.item.id, reason="not_recorded", detail="no verdict line for this pair"
+        yield (
+            pair,
+            known[0]
+            if known
+            else Unjudged(
+                item_id=pair.item.id, reason="not_recorded", detail="no verdict line for this pair"
+            ),
         )

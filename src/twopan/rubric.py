@@ -53,21 +53,18 @@ def load(source: str | Path) -> Rubric:
 
     Raises ConfigError where the name is unknown or the file is not a rubric.
     """
-    shipped = files("twopan").joinpath("rubrics")
     path = Path(source)
     if path.suffix == ".toml":
         try:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"rubric {source}: {error}") from None
-    elif (entry := shipped.joinpath(f"{source}.toml")).is_file():
-        text = entry.read_text(encoding="utf-8")
+    elif str(source) in (known := shipped()):
+        text = known[str(source)]
     else:
-        known = sorted(f.name.removesuffix(".toml") for f in shipped.iterdir())
         raise ConfigError(
-            f"no rubric {str(source)!r}{nearest(str(source), known)}; "
-            f"shipped are {', '.join(k for k in known if not k.startswith('_'))}; "
-            "a file of your own is named by a path ending in .toml"
+            f"no rubric {str(source)!r}{nearest(str(source), known)}; shipped are"
+            f" {', '.join(known)}; a file of your own is named by a path ending in .toml"
         )
     try:
         raw = msgspec.convert(tomllib.loads(text), _File)
@@ -79,6 +76,13 @@ def load(source: str | Path) -> Rubric:
         raise ConfigError(f"rubric {source}: levels must be whole numbers") from None
     if len(levels) < 2 or not all(anchor.strip() for anchor in levels.values()):
         raise ConfigError(f"rubric {source}: needs two or more levels, each with its anchor")
-    return Rubric(
-        name=raw.name or path.stem, question=raw.question, levels=levels, rules=raw.rules
-    )
+    return Rubric(name=raw.name or path.stem, question=raw.question, levels=levels, rules=raw.rules)
+
+
+def shipped() -> dict[str, str]:
+    """The text of every rubric that comes along, by name."""
+    folder = files("twopan").joinpath("rubrics")
+    texts = {
+        f.name[:-5]: f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".toml")
+    }
+    return dict(sorted(texts.items()))

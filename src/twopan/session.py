@@ -8,18 +8,22 @@ and says how the run ended.
 """
 
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from asyncio import CancelledError
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from anyio import CancelScope
+
 from twopan.client import Budget, Client, Meter
-from twopan.errors import BudgetReached
+from twopan.errors import BudgetReached, ConfigError, Interrupted
 from twopan.judge import Judge, Settings
 from twopan.judges import Spec, find_protocol
 from twopan.ledger import Ledger
 from twopan.prompts import Prompts
-from twopan.rubric import Rubric
+from twopan.providers import Provider
+from twopan.rubric import Rubric, load
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +70,8 @@ class Session:
         return any(client.waiting for client in self.clients)
 
     def spent(self) -> Spent:
-        total, served = Meter(), {}
+        total = Meter()
+        served: dict[str, int] = {}
         for client in self.clients:
             total.add(client.meter)
             for name, count in client.served.items():
@@ -88,18 +93,58 @@ class Session:
         )
 
 
+def seat(
+    specs: Sequence[Spec | str],
+    *,
+    protocol: str,
+    rubric: Rubric,
+    prompts: Prompts,
+    settings: Settings,
+    client: Callable[[Spec, Provider], Client],
+) -> tuple[Judge, ...]:
+    """One judge for each spec, each with the client that is made for it.
+
+    Raises ConfigError where a spec, the protocol or a prompt is not what it should be. Nobody
+    has been called then.
+    """
+    prompts.check()
+    look = find_protocol(protocol)
+    resolved = [Spec.parse(spec) if isinstance(spec, str) else spec for spec in specs]
+    jury = tuple(
+        Judge(
+            model=spec.model,
+            protocol=look,
+            rubric=rubric,
+            client=client(spec, spec.provider()),
+            settings=settings,
+            prompts=prompts,
+        )
+        for spec in resolved
+    )
+    if len({judge.signature for judge in jury}) < len(jury):
+        raise ConfigError("a jury needs different judges; the same one is named twice")
+    return jury
+
+
+async def dismiss(jury: Sequence[Judge]) -> None:
+    """Close what the judges hold open: connections, a model in memory."""
+    for judge in jury:
+        if hasattr(judge.client.provider, "aclose"):
+            await judge.client.provider.aclose()
+
+
 @asynccontextmanager
 async def open_session(
     specs: Sequence[Spec | str],
     *,
     ledger: Ledger,
-    protocol: str,
-    rubric: Rubric,
-    prompts: Prompts = Prompts(),
-    settings: Settings = Settings(),
+    protocol: str = "pairwise",
+    rubric: Rubric | None = None,
+    prompts: Prompts | None = None,
+    settings: Settings | None = None,
     budget: Budget | None = None,
     concurrency: int | None = None,
-    attempt_timeout: float = 120.0,
+    attempt_timeout: float | None = None,
     deadline: float | None = None,
     offline: bool = False,
     command: Sequence[str] = (),
@@ -110,50 +155,42 @@ async def open_session(
     ``deadline`` is in seconds from now. The run is left in the ledger as finished, budget (stopped
     by the budget or the deadline), interrupted (stopped by the user) or failed.
     """
-    resolved = [Spec.parse(spec) if isinstance(spec, str) else spec for spec in specs]
-    prompts.check()
-    look = find_protocol(protocol)
     until = None if deadline is None else time.monotonic() + deadline
-    providers = [spec.provider() for spec in resolved]
-    jury: list[Judge] = []
-    run = ""
+
+    def client(spec: Spec, provider: Provider) -> Client:
+        return Client(
+            provider,
+            ledger,
+            price=spec.price,
+            budget=budget,
+            concurrency=concurrency or spec.concurrency,
+            attempt_timeout=attempt_timeout or spec.attempt_timeout,
+            deadline=until,
+            offline=offline,
+        )
+
+    jury = seat(
+        specs,
+        protocol=protocol,
+        rubric=rubric or load("helpfulness"),
+        prompts=prompts or Prompts(),
+        settings=settings or Settings(),
+        client=client,
+    )
+    run = ledger.begin(command, config or {}, [judge.signature for judge in jury])
+    for judge in jury:
+        judge.client.run = run
     state = "failed"
     try:
-        for spec, provider in zip(resolved, providers, strict=True):
-            client = Client(
-                provider,
-                ledger,
-                price=spec.price,
-                budget=budget,
-                concurrency=concurrency or spec.concurrency,
-                attempt_timeout=attempt_timeout,
-                deadline=until,
-                offline=offline,
-            )
-            jury.append(
-                Judge(
-                    model=spec.model,
-                    protocol=look,
-                    rubric=rubric,
-                    client=client,
-                    settings=settings,
-                    prompts=prompts,
-                )
-            )
-        run = ledger.begin(command, config or {}, [judge.signature for judge in jury])
-        for judge in jury:
-            judge.client.run = run
-        yield Session(jury=tuple(jury), ledger=ledger, run=run)
+        yield Session(jury=jury, ledger=ledger, run=run)
         state = "finished"
     except BudgetReached:
         state = "budget"
         raise
-    except (KeyboardInterrupt, GeneratorExit):
+    except (Interrupted, KeyboardInterrupt, GeneratorExit, CancelledError):
         state = "interrupted"
         raise
     finally:
-        for provider in providers:
-            if (close := getattr(provider, "aclose", None)) is not None:
-                await close()
-        if run:
-            ledger.end(run, state)
+        with CancelScope(shield=True):
+            await dismiss(jury)
+        ledger.end(run, state)

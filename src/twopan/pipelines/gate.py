@@ -173,15 +173,20 @@ class Gate:
                 f"{self.min_coverage:.0%} that a decision may rest on."
             )
         rate, goal = self.rate, self.threshold
-        interval = f"{rate.estimate:.1%} of the preference, {rate.level:.0%} interval {rate.low:.1%} to {rate.high:.1%}"
+        interval = (
+            f"{rate.estimate:.1%} of the preference, "
+            f"{rate.level:.0%} interval {rate.low:.1%} to {rate.high:.1%}"
+        )
         if self.decision == "promote":
             return f"{a} gets {interval}: all of it above {goal:.0%}."
         if self.decision == "keep":
             return f"{a} gets {interval}: all of it below {goal:.0%}, so {b} stays."
-        return f"{a} gets {interval}: {goal:.0%} lies inside, so the data do not say which is better."
+        return (
+            f"{a} gets {interval}: {goal:.0%} lies inside, so the data do not say which is better."
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything above as plain JSON values. No rate is NaN; one that does not exist is null."""
+        """Everything above as plain JSON values; a rate that does not exist is null, never NaN."""
         return {
             "decision": self.decision,
             "because": self.because,

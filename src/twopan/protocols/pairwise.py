@@ -7,20 +7,21 @@ nothing that a response could smuggle into it. Where token probabilities are giv
 is P(A) among the letters, a finer measure than the letter: a judge that wavers says so.
 """
 
+from functools import partial
+
 from twopan.data import Item
 from twopan.judge import Judge
-from twopan.protocols import logprobs, pair_protocol, parsing
-from twopan.providers import Completion
+from twopan.protocols import pair_protocol, parsing, reading
 from twopan.verdict import Preference
 
-LETTERS = parsing.Contract(format="bare", menu=("A", "B"))
+LETTER = parsing.Contract(format="bare", menu=("A", "B"))
 
 
 @pair_protocol(prompts=["pairwise"])
 async def pairwise(judge: Judge, item: Item, a: str, b: str) -> Preference:
     return await judge.ask(
         "pairwise",
-        read=preference,
+        read=partial(reading.preference, LETTER),
         max_tokens=16,
         top_logprobs=20,
         data={
@@ -30,8 +31,3 @@ async def pairwise(judge: Judge, item: Item, a: str, b: str) -> Preference:
             "response_b": b,
         },
     )
-
-
-def preference(completion: Completion) -> Preference:
-    """The letter, and how sure of it the judge was."""
-    return logprobs.weigh(parsing.preference(LETTERS, completion), completion, LETTERS)

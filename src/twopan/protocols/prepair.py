@@ -13,11 +13,12 @@ comparison: both orders of a pair cost four calls, and a round robin of n respon
 n analyses and n(n-1) decisions.
 """
 
+from functools import partial
+
 from twopan.concurrency import together
 from twopan.data import Item
 from twopan.judge import Judge
-from twopan.protocols import pair_protocol, parsing
-from twopan.providers import Completion
+from twopan.protocols import pair_protocol, parsing, reading
 from twopan.verdict import Preference
 
 VERDICT = parsing.Contract(format="line", label="Verdict", menu=("A", "B", "tie"))
@@ -28,7 +29,7 @@ async def prepair(judge: Judge, item: Item, a: str, b: str) -> Preference:
     analysis_a, analysis_b = await together(reason(judge, item, a), reason(judge, item, b))
     return await judge.ask(
         "prepair_decide",
-        read=decision,
+        read=partial(reading.preference, VERDICT),
         max_tokens=1024,
         data={
             "instruction": item.instruction,
@@ -45,7 +46,7 @@ async def reason(judge: Judge, item: Item, response: str) -> str:
     """Analyse one response on its own."""
     return await judge.ask(
         "prepair_reason",
-        read=parsing.prose,
+        read=reading.prose,
         max_tokens=1024,
         data={
             "instruction": item.instruction,
@@ -53,7 +54,3 @@ async def reason(judge: Judge, item: Item, response: str) -> str:
             "response": response,
         },
     )
-
-
-def decision(completion: Completion) -> Preference:
-    return parsing.preference(VERDICT, completion)

@@ -1,7 +1,6 @@
 """What a model is to us: a request goes in, a completion comes out."""
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -55,7 +54,7 @@ class TokenLogprobs(msgspec.Struct, frozen=True):
 
     token: str
     top: tuple[tuple[str, float | None], ...]
-    """Pairs of token and natural-log probability, most probable first, as the provider sent them."""
+    """Pairs of token and natural-log probability, as the provider sent them, best first."""
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

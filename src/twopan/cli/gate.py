@@ -1,0 +1,117 @@
+"""``twopan gate``: may the candidate replace the baseline?"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from twopan.cli import INCONCLUSIVE, KEEP, PROMOTE, UNFINISHED, show
+from twopan.cli.options import PATH, Options, judging
+from twopan.cli.reading import read
+from twopan.cli.running import Each, judged
+from twopan.datasets import Pairs
+from twopan.pipelines.gate import Gate, decide
+from twopan.pipelines.gate import gate as run_gate
+from twopan.session import Session, Spent
+
+STATUS = {"promote": PROMOTE, "keep": KEEP, "inconclusive": INCONCLUSIVE}
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=PATH, metavar="CANDIDATE BASELINE | PAIRS")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="Win rate that the whole interval must be above, or below.",
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Confidence of the interval.",
+)
+@click.option(
+    "--min-coverage",
+    type=click.FloatRange(0, 1),
+    default=0.95,
+    show_default=True,
+    help="Share of pairs that must get a verdict.",
+)
+@click.option(
+    "--allow-suspicious",
+    is_flag=True,
+    help="Decide even where the data look like an attempt on the judge.",
+)
+@judging
+def gate(
+    options: Options,
+    files: tuple[Path, ...],
+    threshold: float,
+    level: float,
+    min_coverage: float,
+    allow_suspicious: bool,
+) -> int:
+    """Decide whether a candidate may replace a baseline.
+
+    CANDIDATE and BASELINE are files of responses to the same instructions, one a row (JSON Lines,
+    JSON, CSV, TSV or Parquet; .gz and .zst too; - is standard input), joined on id, else on the
+    instruction. PAIRS is one file with both responses on each row, the candidate's first.
+
+    Each pair is judged twice, once in each order. The candidate is promoted where the whole
+    interval of its win rate lies above the threshold, the baseline kept where it lies below.
+
+    \b
+    Examples:
+      twopan gate candidate.jsonl baseline.jsonl
+      twopan gate new.csv old.csv --judge openai:gpt-4o-mini --report gate.html
+      twopan gate pairs.jsonl --rubric faithfulness --dry-run
+      twopan gate pairs.jsonl --verdicts verdicts.jsonl --json -
+
+    Exit status: 0 promote, 1 keep, 2 bad input, 3 could not finish or coverage too low,
+    4 inconclusive, 5 budget reached, 130 interrupted.
+    """
+    show.require_writable(options)
+    data = read(files, options)
+    show.notes(data.notes())
+    rules: dict[str, Any] = {"threshold": threshold, "level": level, "min_coverage": min_coverage}
+    if options.dry_run:
+        show.dry_run(options, data.pairs)
+        return 0
+    spent: Spent | None = None
+    if options.verdicts is not None:
+        result = recorded(options.verdicts, data, rules)
+    else:
+
+        async def work(session: Session, each: Each) -> Gate:
+            return await run_gate(
+                session.jury, data.pairs, workers=show.workers(session), each=each, **rules
+            )
+
+        result, session = judged(options, len(data.pairs), work)
+        spent = session.spent()
+    deliver(options, result, spent, data)
+    return STATUS[result.decision] if result.covered else UNFINISHED
+
+
+def recorded(path: Path, data: Pairs, rules: dict[str, Any]) -> Gate:
+    from twopan.lines import match, read_lines
+
+    outcomes = [outcome for _, outcome in match(data.pairs, read_lines(path))]
+    return decide(data.pairs, outcomes, **rules)
+
+
+def deliver(options: Options, result: Gate, spent: Spent | None, data: Pairs) -> None:
+    """Show the result wherever it was asked for."""
+    show.gate(result, spent)
+    if options.json is not None:
+        show.write_json(options.json, {**result.to_dict(), "run": show.plain(spent)})
+    if options.report is not None:
+        from twopan import report
+
+        report.write(options.report, report.render_gate(result, spent, notes=data.notes()))
+        click.echo(f"Report: {options.report}", err=True)
+    if options.json != "-":
+        click.echo(f"{result.decision}: {result.because}")

@@ -1,0 +1,64 @@
+"""``twopan judge``: one verdict line a pair."""
+
+import json
+from pathlib import Path
+
+import click
+
+from twopan.cli import UNFINISHED, show
+from twopan.cli.options import PATH, Options, judging
+from twopan.cli.reading import read
+from twopan.cli.running import Each, judged
+from twopan.data import Pair
+from twopan.jury import Outcome, judge_pairs
+from twopan.lines import to_line
+from twopan.session import Session
+from twopan.verdict import Verdict
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=PATH, metavar="PAIRS | A B")
+@judging
+def judge(options: Options, files: tuple[Path, ...]) -> int:
+    """Judge pairs of responses, one verdict line each.
+
+    PAIRS is a file with both responses on each row; or name two files of responses, which are
+    joined. The verdict lines come in the order of the pairs, on standard output or to --json.
+
+    \b
+    Examples:
+      twopan judge pairs.jsonl > verdicts.jsonl
+      twopan judge new.jsonl old.jsonl --protocol prepair --judge openai:gpt-4o-mini
+      twopan gate pairs.jsonl --verdicts verdicts.jsonl
+
+    Exit status: 0 every pair has a verdict, 2 bad input, 3 some have none or it could not finish,
+    5 budget reached, 130 interrupted.
+    """
+    show.require_writable(options)
+    data = read(files, options)
+    show.notes(data.notes())
+    if options.dry_run:
+        show.dry_run(options, data.pairs)
+        return 0
+    order = {id(pair): index for index, pair in enumerate(data.pairs)}
+    waiting: dict[int, str] = {}
+    printed = 0
+    with show.lines_to(options.json or "-") as write:
+
+        async def work(session: Session, each: Each) -> list[Outcome]:
+            async def keep_and_print(pair: Pair, outcome: Outcome) -> None:
+                nonlocal printed
+                await each(pair, outcome)
+                line = to_line(pair, outcome, session.signature)
+                waiting[order[id(pair)]] = json.dumps(line, ensure_ascii=False, allow_nan=False)
+                while printed in waiting:
+                    write(waiting.pop(printed))
+                    printed += 1
+
+            return await judge_pairs(
+                session.jury, data.pairs, workers=show.workers(session), each=keep_and_print
+            )
+
+        outcomes, session = judged(options, len(data.pairs), work)
+    show.judged(outcomes, session.spent())
+    return 0 if all(isinstance(outcome, Verdict) for outcome in outcomes) else UNFINISHED

@@ -1,0 +1,208 @@
+"""What a person sees in the terminal, and what a program reads from standard output."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twopan.cli import visible
+from twopan.cli.options import Options, default_ledger
+from twopan.data import Pair
+from twopan.errors import ConfigError
+from twopan.jury import Outcome
+from twopan.pipelines.gate import Gate
+from twopan.session import Session, Spent
+from twopan.stats.win_rate import WinRate
+from twopan.verdict import Unjudged
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def notes(lines: Sequence[str]) -> None:
+    """What was noticed in the data, before anything is judged."""
+    for line in lines:
+        click.echo(f"Note: {visible(line)}", err=True)
+
+
+def require_writable(options: Options) -> None:
+    """Find out before anything is paid for that a result could not be written."""
+    targets = [options.report, Path(options.json) if options.json not in (None, "-") else None]
+    for path in targets:
+        if path is None:
+            continue
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            existed = path.exists()
+            with path.open("ab"):
+                pass
+            if not existed:
+                path.unlink()
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def workers(session: Session) -> int:
+    """Pairs under way at once: enough to keep every slot of every client busy."""
+    return max(client.concurrency for client in session.clients)
+
+
+def plain(spent: Spent | None) -> dict[str, Any] | None:
+    return None if spent is None else asdict(spent)
+
+
+def write_json(target: str, value: dict[str, Any]) -> None:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    with lines_to(target) as write:
+        write(text)
+
+
+@contextmanager
+def lines_to(target: str) -> Iterator[Callable[[str], None]]:
+    """Write lines to standard output (``-``) or to a file that appears whole or not at all."""
+    if target == "-":
+
+        def write(line: str) -> None:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+
+        yield write
+        return
+    unfinished = Path(f"{target}.part")
+    with unfinished.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        yield lambda line: print(line, file=file)
+    unfinished.replace(target)
+
+
+def gate(result: Gate, spent: Spent | None) -> None:
+    """The decision and what it rests on, in a table that fits a terminal."""
+    table = _table()
+    a, b = (visible(p) for p in (result.pairs[0].a.system, result.pairs[0].b.system))
+    table.add_row("candidate, baseline", f"{a}, {b}")
+    table.add_row("win rate", _rate(result.rate))
+    table.add_row("  ties half", _rate(result.half_ties))
+    table.add_row("  decided only", _rate(result.decisive))
+    table.add_row(
+        "outcomes",
+        f"{result.wins} won, {result.losses} lost, {result.ties} tied, "
+        f"{result.undecided} inconsistent",
+    )
+    if result.consistency is not None:
+        table.add_row("judge", _judge(result))
+    table.add_row("judged", f"{len(result.verdicts)} of {len(result.pairs)} pairs")
+    if result.unjudged:
+        low, high = result.worst_case
+        reasons = ", ".join(f"{count} {reason}" for reason, count in result.unjudged.items())
+        table.add_row("unjudged", f"{reasons}; had they all gone one way: {low:.1%} or {high:.1%}")
+    mean_a, mean_b = result.lengths
+    table.add_row("mean length", f"{mean_a:.0f} characters against {mean_b:.0f}")
+    for name, rate in result.categories.items():
+        table.add_row(f"  {visible(name)}", _rate(rate))
+    table.add_row("signature", visible(result.signature))
+    _spent(table, spent)
+    _print(table)
+    for detail, count in _details(result.outcomes):
+        click.echo(f"  {count} unjudged: {visible(detail)}", err=True)
+
+
+def judged(outcomes: Sequence[Outcome], spent: Spent) -> None:
+    table = _table()
+    reasons = Counter(o.reason for o in outcomes if isinstance(o, Unjudged))
+    table.add_row("judged", f"{len(outcomes) - sum(reasons.values())} of {len(outcomes)} pairs")
+    for reason, count in reasons.most_common():
+        table.add_row(f"  {reason}", str(count))
+    _spent(table, spent)
+    _print(table)
+    for detail, count in _details(outcomes):
+        click.echo(f"  {count} unjudged: {visible(detail)}", err=True)
+
+
+def _details(outcomes: Sequence[Outcome]) -> list[tuple[str, int]]:
+    """The three commonest things that happened instead of a verdict."""
+    found = Counter(o.detail[:300] for o in outcomes if isinstance(o, Unjudged) and o.detail)
+    return found.most_common(3)
+
+
+def _judge(result: Gate) -> str:
+    text = f"consistent in {result.consistency:.1%} of comparisons"
+    if result.first_position is not None:
+        text += f"; chose the first response in {result.first_position:.1%} of looks"
+    return text
+
+
+def _rate(rate: WinRate | None) -> str:
+    if rate is None:
+        return "none: nothing to estimate from"
+    return f"{rate.estimate:.1%} [{rate.low:.1%}, {rate.high:.1%}], n = {rate.m}"
+
+
+def _spent(table: "Table", spent: Spent | None) -> None:
+    if spent is None:
+        return
+    table.add_row("calls", f"{spent.calls} made, {spent.recalled} recalled from the ledger")
+    cached = f" ({spent.cached_tokens:,} cached)" if spent.cached_tokens else ""
+    table.add_row("tokens", f"{spent.input_tokens:,} in{cached}, {spent.output_tokens:,} out")
+    cost = f"${spent.cost_usd:.4f}"
+    if spent.unpriced:
+        cost += f" and {spent.unpriced} calls of unknown price"
+    if spent.unknown:
+        cost += f", {spent.unknown} calls of unknown outcome, which may be charged"
+    table.add_row("cost", cost)
+    if served := ", ".join(f"{visible(name)} ({count})" for name, count in spent.served.items()):
+        table.add_row("answered by", served)
+    table.add_row("ledger", f"{spent.ledger}, run {spent.run}")
+
+
+def dry_run(options: Options, data: Sequence[Pair]) -> None:
+    """Calls, tokens and cost, without a call."""
+    from twopan.concurrency import run
+    from twopan.estimate import Rehearsal, estimate
+    from twopan.ledger import Ledger
+    from twopan.session import seat
+
+    path = options.ledger or default_ledger()
+    with Ledger(path, read_only=True) if path.is_file() else Ledger() as ledger:
+        jury = seat(
+            options.specs,
+            protocol=options.protocol,
+            rubric=options.the_rubric,
+            prompts=options.the_prompts,
+            settings=options.settings,
+            client=lambda spec, provider: Rehearsal(provider, ledger, price=spec.price),
+        )
+        found = run(estimate(jury, data))
+    table = _table()
+    table.add_row("pairs", str(found.pairs))
+    table.add_row("calls", f"{found.calls} to make, {found.recalled} in the ledger already")
+    table.add_row("tokens in", "{:,} to {:,}".format(*found.input_tokens))
+    table.add_row("tokens out", "{:,} to {:,}".format(*found.output_tokens))
+    money = "${:.4f} to ${:.4f}".format(*found.cost_usd) if found.cost_usd else (
+        "unknown: the model has no price (give one in the config file)"
+    )  # fmt: skip
+    table.add_row("cost", money)
+    table.add_row("ledger", str(path))
+    _print(table)
+    if options.json is not None:
+        write_json(options.json, asdict(found))
+
+
+def _table() -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _print(table: "Table") -> None:
+    from rich.console import Console
+
+    Console(stderr=True, markup=False, highlight=False, emoji=False).print(table)

@@ -1,0 +1,83 @@
+"""What a run would cost, found by rehearsing it with nobody answering.
+
+The protocols run as they would; only the last step of the client is replaced. So calls that the
+ledger holds, requests that are the same, and steps that depend on others are counted rightly.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from twopan.client import Client
+from twopan.data import Pair
+from twopan.judge import Judge
+from twopan.jury import judge_pairs
+from twopan.ledger import Ledger
+from twopan.prices import Price
+from twopan.providers import Completion, Provider, Request, Usage
+
+STAND_IN = "An analysis of one response, as long as what a judge writes when asked to reason. " * 8
+
+CHARACTERS_PER_TOKEN = 2.5, 5.0
+"""Of code and dense scripts, and of plain English prose."""
+
+ONE_LINE = 4
+"""Tokens of a reply that is a verdict and nothing else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """Calls are exact unless replies turn out unreadable; tokens and money are low and high."""
+
+    pairs: int
+    calls: int
+    recalled: int
+    """Answered by the ledger already; not among ``calls``."""
+    input_tokens: tuple[int, int]
+    output_tokens: tuple[int, int]
+    cost_usd: tuple[float, float] | None
+    """None where a judge to be called has no price."""
+
+
+class Rehearsal(Client):
+    """A client that counts what it would have asked, and answers with a stand-in."""
+
+    def __init__(self, provider: Provider, ledger: Ledger, *, price: Price | None) -> None:
+        super().__init__(provider, ledger, price=price)
+        self.characters = 0
+        self.most_output = 0
+
+    async def _ask(self, request: Request) -> Completion:
+        self.characters += sum(len(message.text) for message in request.messages)
+        self.most_output += request.max_tokens
+        self.meter.calls += 1
+        return Completion(text=STAND_IN)
+
+    @property
+    def usage(self) -> tuple[Usage, Usage]:
+        """The least and the most that the calls counted may take."""
+        dense, plain = CHARACTERS_PER_TOKEN
+        return (
+            Usage(input=round(self.characters / plain), output=ONE_LINE * self.meter.calls),
+            Usage(input=round(self.characters / dense), output=self.most_output),
+        )
+
+
+async def estimate(jury: Sequence[Judge], pairs: Sequence[Pair]) -> Estimate:
+    """Rehearse the judging of ``pairs`` by a jury whose clients are rehearsals."""
+    await judge_pairs(jury, pairs)
+    clients = [judge.client for judge in jury if isinstance(judge.client, Rehearsal)]
+    low, high = zip(*(client.usage for client in clients), strict=True)
+    prices = [client.price for client in clients if client.meter.calls]
+    costs = [
+        tuple(client.price.cost(usage) for usage in client.usage)
+        for client in clients
+        if client.price is not None
+    ]
+    return Estimate(
+        pairs=len(pairs),
+        calls=sum(client.meter.calls for client in clients),
+        recalled=sum(client.meter.recalled for client in clients),
+        input_tokens=(sum(u.input for u in low), sum(u.input for u in high)),
+        output_tokens=(sum(u.output for u in low), sum(u.output for u in high)),
+        cost_usd=None if None in prices else (sum(c[0] for c in costs), sum(c[1] for c in costs)),
+    )

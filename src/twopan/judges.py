@@ -1,0 +1,149 @@
+"""From what a person writes to name a judge, ``openai:gpt-4o``, to the model behind it."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from twopan.errors import ConfigError
+from twopan.judge import PairProtocol
+from twopan.names import nearest
+from twopan.plugins import find
+from twopan.prices import Price
+from twopan.providers import Provider
+
+PROTOCOLS = {
+    "pairwise": "twopan.protocols.pairwise:pairwise",
+    "prepair": "twopan.protocols.prepair:prepair",
+}
+PROVIDERS = {
+    "local": "twopan.judges:local",
+    "openai": "twopan.judges:openai",
+}
+
+
+def find_protocol(name: str) -> PairProtocol:
+    protocol: PairProtocol = find("protocol", name, PROTOCOLS)
+    return protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """One judge: who it is, and how to reach it.
+
+    ``local``, ``local:NAME``, ``local:PATH.gguf``, ``openai:MODEL``, ``openai:MODEL@BASE_URL``, or
+    ``module:attribute`` of a provider of one's own.
+    """
+
+    kind: str
+    model: str
+    base_url: str | None = None
+    key_env: str | None = None
+    """The *name* of the environment variable that holds the key; keys are never written down."""
+    concurrency: int = 16
+    attempt_timeout: float = 120.0
+    """Seconds for one attempt."""
+    price: Price | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Spec":
+        kind, _, rest = text.partition(":")
+        if kind == "local":
+            return local_spec(rest)
+        if kind == "openai":
+            model, at, url = rest.partition("@")
+            if not model or (at and not url):
+                raise ConfigError(f"judge {text!r}: write openai:MODEL or openai:MODEL@BASE_URL")
+            return cls(kind=kind, model=model, base_url=url or None)
+        if not rest:
+            raise ConfigError(
+                f"no judge {text!r}{nearest(text, PROVIDERS)}; write local, local:NAME,"
+                " local:PATH.gguf, openai:MODEL, openai:MODEL@BASE_URL, or a name from the"
+                " [judges] of your config file"
+            )
+        return cls(kind=text, model=rest)
+
+    def provider(self) -> Provider:
+        """Build it. Nothing is loaded and nobody is called yet.
+
+        Raises ConfigError where it cannot be built: no such weights, no key, a bad address.
+        """
+        made: Provider = find("provider", self.kind, PROVIDERS)(self)
+        return made
+
+
+def local_spec(name: str = "") -> Spec:
+    from twopan import weights
+
+    model = name or weights.DEFAULT
+    # Free of charge, one judgement at a time, and slow on a small machine.
+    price = Price(input=0.0, output=0.0)
+    return Spec(kind="local", model=model, concurrency=1, attempt_timeout=1800.0, price=price)
+
+
+def local(spec: Spec) -> Provider:
+    from twopan import weights
+    from twopan.providers.local import Local
+
+    return Local(weights.resolve(spec.model))
+
+
+def openai(spec: Spec) -> Provider:
+    from twopan.providers.openai import OpenAI
+    from twopan.secret import Secret
+
+    name = spec.key_env or "OPENAI_API_KEY"
+    key = os.environ.get(name)
+    if not key and (spec.key_env or not spec.base_url):
+        raise ConfigError(f"judge openai:{spec.model} needs a key: set {name} in the environment")
+    secret = Secret(key) if key and (spec.key_env or not spec.base_url) else None
+    return OpenAI(spec.base_url, api_key=secret) if spec.base_url else OpenAI(api_key=secret)
+
+
+class _Prices(msgspec.Struct, forbid_unknown_fields=True):
+    input: float
+    output: float
+    cached_input: float | None = None
+
+
+class _Judge(msgspec.Struct, forbid_unknown_fields=True):
+    provider: str
+    model: str = ""
+    base_url: str | None = None
+    key_env: str | None = None
+    concurrency: int | None = None
+    attempt_timeout: float | None = None
+    price: _Prices | None = None
+
+
+def from_config(name: str, table: Mapping[str, Any]) -> Spec:
+    """A judge from ``[judges.NAME]`` of a config file. Raises ConfigError naming the bad entry."""
+    if "api_key" in table or "key" in table:
+        raise ConfigError(
+            f"[judges.{name}]: a key is named and never written down: put it into an environment"
+            ' variable and say key_env = "ITS_NAME"'
+        )
+    try:
+        raw = msgspec.convert(dict(table), _Judge)
+    except msgspec.ValidationError as error:
+        hint = next(
+            (
+                nearest(key, _Judge.__struct_fields__)
+                for key in table
+                if key not in _Judge.__struct_fields__
+            ),
+            "",
+        )
+        raise ConfigError(f"[judges.{name}]: {error}{hint}") from None
+    base = Spec.parse(f"{raw.provider}:{raw.model}" if raw.model else raw.provider)
+    given = {
+        "base_url": raw.base_url,
+        "key_env": raw.key_env,
+        "concurrency": raw.concurrency,
+        "attempt_timeout": raw.attempt_timeout,
+        "price": Price(**msgspec.structs.asdict(raw.price)) if raw.price else None,
+    }
+    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return replace(base, **known)

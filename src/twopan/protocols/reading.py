@@ -1,0 +1,52 @@
+"""From a completion to a preference or to prose: what protocols do with what came back."""
+
+from twopan.errors import Filtered, Refused, Truncated, Unparsed
+from twopan.protocols import logprobs, parsing
+from twopan.protocols.parsing import Contract
+from twopan.providers import Completion
+from twopan.verdict import Choice, Preference
+
+LEAST_MASS = 0.5
+"""With less probability than this on the letters, their proportion says little of the judge."""
+
+
+def preference(contract: Contract, completion: Completion) -> Preference:
+    """The verdict as the contract reads it, and P(A) where token probabilities are given.
+
+    The probabilities are those at the place where the verdict was written. Where they are given
+    they decide, for they are what the written letter was drawn from.
+    """
+    reading = parsing.read(contract, completion.text, completion.finish_reason)
+    written = Preference(
+        choice=parsing.chosen(reading), reasoning=completion.text, flags=reading.flags
+    )
+    start = logprobs.position_of(completion.logprobs, reading.span)
+    if completion.logprobs is None or start is None:
+        return written
+    found = logprobs.distribution(
+        completion.logprobs, contract.menu, start=start, min_mass=LEAST_MASS
+    )
+    p_a = logprobs.preference(found)
+    choice = Choice.A if p_a > 0.5 else Choice.B if p_a < 0.5 else Choice.TIE
+    return Preference(
+        choice=choice,
+        reasoning=completion.text,
+        p_a=p_a,
+        label_mass=found.mass,
+        flags=reading.flags,
+    )
+
+
+def prose(completion: Completion) -> str:
+    """What a judge wrote that is to be read by the next step, its thinking aside."""
+    match completion.finish_reason:
+        case "refusal":
+            raise Refused("the provider reports a refusal")
+        case "content_filter":
+            raise Filtered("a content filter took the analysis away")
+        case "length":
+            raise Truncated("the analysis was cut off; allow more with --max-tokens")
+    text = parsing.without_reasoning(completion.text).strip()
+    if not text:
+        raise Unparsed("empty_content", "the judge wrote nothing")
+    return text
