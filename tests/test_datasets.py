@@ -50,6 +50,7 @@ def test_a_row_becomes_an_item_and_a_response(save):
         ([None, None], "d"),
         (["You are a helpful\nassistant."] * 2, "d"),
         (["x" * 200] * 2, "d"),
+        ([["m"]] * 2, "d"),
     ],
 )
 def test_the_system_is_named_by_its_column_if_that_is_one_name_and_else_by_the_file(

@@ -130,14 +130,14 @@ def read_responses(
     says, where all rows agree on a short single line (a long one is a system prompt); else after
     the file. Raises DataError, also where an id, or without ids an instruction, comes twice.
     """
-    names: set[object] = set()
+    names: set[str | None] = set()
     once = _Once()
 
     def build(values: Values, place: Place) -> tuple[Item, str, Place]:
         item, answered = _task(values, "response")
         response = text("response", answered)
         once(item, (), values, place)
-        names.add(values.get("system"))
+        names.add(called if isinstance(called := values.get("system"), str) else None)
         return item, response, place
 
     found, bad = _read(
@@ -148,11 +148,11 @@ def read_responses(
         mapping=mapping or {},
         on_bad=on_bad,
     )
-    called = system or _constant(names) or _stem(path)
+    title = system or _constant(names) or _stem(path)
     return Responses(
-        system=called,
+        system=title,
         answers=[
-            Answer(item, Response(item_id=item.id, system=called, text=response), place)
+            Answer(item, Response(item_id=item.id, system=title, text=response), place)
             for item, response, place in found
         ],
         has_ids=bool(once.has_ids),
@@ -160,10 +160,10 @@ def read_responses(
     )
 
 
-def _constant(names: set[object]) -> str | None:
+def _constant(names: set[str | None]) -> str | None:
+    """The one name of all rows, if there is one and it is not a system prompt."""
     only = next(iter(names)) if len(names) == 1 else None
-    is_name = isinstance(only, str) and only.isprintable() and 0 < len(only.strip()) <= 100
-    return str(only).strip() if is_name else None
+    return only if only and only.isprintable() and not is_blank(only) and len(only) <= 100 else None
 
 
 def _stem(path: Source) -> str:
@@ -269,8 +269,8 @@ def _no_match(
         other = near[plain(k)]
         theirs = other.item.id if key == "id" else other.item.instruction
         return (
-            f"{message}; {len(close)} would if blanks, case and composed characters did not count, as "
-            f"{excerpt(k)} ({mine.place}) and {excerpt(theirs)} ({other.place})"
+            f"{message}; {len(close)} would if blanks, case and composed characters did not "
+            f"count, as {excerpt(k)} ({mine.place}) and {excerpt(theirs)} ({other.place})"
         )
     if key == "id":
         asked = {answer.item.instruction for answer in b.values()}
