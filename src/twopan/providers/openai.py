@@ -1,0 +1,397 @@
+"""Anything that speaks the OpenAI chat API: OpenAI, Azure, vLLM, Ollama, llama.cpp, gateways.
+
+They agree on the shape and differ in what they accept. We ask for everything the request wants;
+a server that refuses a part says which, and from then on it is asked without:
+
+    max_tokens ──► max_completion_tokens            logprobs ──► fewer ──► none
+    json_schema ──► json_object ──► plain text      temperature, seed, system role ──► left out
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Literal
+
+import msgspec
+
+from twopan.errors import Malformed, Overflow, RateLimited
+from twopan.providers import Completion, FinishReason, Request, TokenLogprobs, Usage
+from twopan.providers.faults import Fault
+from twopan.providers.wire import Reply, Timeouts, Wire, checked_url
+from twopan.secret import Secret
+
+
+class Capabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one model at one endpoint accepts, as far as its refusals have told."""
+
+    token_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: bool = True
+    seed: bool = True
+    system_role: bool = True
+    logprobs: bool = True
+    max_top_logprobs: int | None = None
+    """None: no limit is known."""
+    json_schema: bool = True
+    json_object: bool = True
+
+
+Lesson = tuple[str, Any]
+"""A field of Capabilities and what it should be."""
+
+
+class OpenAI:
+    """Chat completions, one POST each, not streamed.
+
+    Parameters
+    ----------
+    base_url : str
+        Up to and without ``/chat/completions``.
+    api_key : Secret, optional
+        Sent as a bearer token, to Azure as ``api-key``.
+    capabilities : mapping of model name to Capabilities, optional
+        What an earlier run has learnt; ``.capabilities`` is the same with what this one learns.
+
+    Raises ConfigError for a base URL that could not be used or would give a key away.
+    """
+
+    def __init__(
+        self,
+        base_url: str = "https://api.openai.com/v1",
+        *,
+        api_key: Secret | None = None,
+        timeouts: Timeouts | None = None,
+        proxy: str | None = None,
+        capabilities: Mapping[str, Capabilities] | None = None,
+    ) -> None:
+        secrets = (api_key,) if api_key else ()
+        url = checked_url(base_url, secrets)
+        headers = {}
+        if api_key and (url.host or "").endswith(".azure.com"):
+            headers["api-key"] = api_key.reveal()
+        elif api_key:
+            headers["Authorization"] = f"Bearer {api_key.reveal()}"
+        self._wire = Wire(
+            str(url.with_path(url.path.removesuffix("/chat/completions"), keep_query=True)),
+            headers=headers,
+            secrets=secrets,
+            timeouts=timeouts,
+            proxy=proxy,
+        )
+        self.capabilities: dict[str, Capabilities] = dict(capabilities or {})
+
+    @property
+    def endpoint(self) -> str:
+        return self._wire.endpoint
+
+    async def aclose(self) -> None:
+        await self._wire.aclose()
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer a request, asking once more for each part of it that the server refuses.
+
+        Raises a ProviderError, or Overflow where the prompt did not fit the model's context.
+        """
+        learnt: set[Lesson] = set()
+        while True:
+            can = self.capabilities.get(request.model, Capabilities())
+            body = request_body(request, can)
+            reply = await self._wire.post("chat/completions", body)
+            fault = reply.fault or self._fault_inside(reply)
+            if fault is None or _was_filtered(reply.data):
+                return self._read(reply, request)
+            if fault.filtered:
+                number = _request_id(reply)
+                return Completion(text="", finish_reason="content_filter", request_id=number)
+            error = fault.error()
+            new = [lesson for lesson in lessons(fault, body) if lesson not in learnt]
+            if not new or isinstance(error, Overflow | RateLimited):
+                raise error
+            # Requests that are under way together are refused together; the first one learns.
+            if self.capabilities.get(request.model, Capabilities()) == can:
+                learnt.add(new[0])
+                self.capabilities[request.model] = msgspec.structs.replace(can, **dict(new[:1]))
+
+    def _fault_inside(self, reply: Reply) -> Fault | None:
+        """Some gateways report an error as a choice."""
+        choice = _first_choice(reply.data)
+        if not choice or not choice.get("error"):
+            return None
+        return self._wire.fault(reply.status, reply.headers, choice)
+
+    def _read(self, reply: Reply, request: Request) -> Completion:
+        choice = _first_choice(reply.data)
+        if choice is None:
+            raise Malformed(f"{self._wire.host} answered without any choice")
+        text, refused = _text(choice, request)
+        finish = _finish_reason(choice)
+        message = choice.get("message") or {}
+        thought = message.get("reasoning_content") or message.get("reasoning")
+        if finish is None or (text is None and finish == "stop" and not thought):
+            raise Malformed(
+                f"{self._wire.host} answered without text"
+                f" (finish_reason {self._wire.shown(str(choice.get('finish_reason')))})"
+            )
+        usage = read_usage(reply.data.get("usage"))
+        if finish in ("stop", "length"):
+            self._require_whole_prompt(usage, request)
+        model = reply.data.get("model")
+        return Completion(
+            text=text or "",
+            finish_reason="refusal" if refused else finish,
+            usage=usage,
+            logprobs=read_logprobs(choice.get("logprobs")),
+            model_served=model if isinstance(model, str) else None,
+            request_id=_request_id(reply),
+            reasoning=thought if isinstance(thought, str) else None,
+        )
+
+    def _require_whole_prompt(self, usage: Usage, request: Request) -> None:
+        estimated = sum(estimated_tokens(message.text) for message in request.messages)
+        if usage.input and prompt_truncated(usage.input, estimated):
+            raise Overflow(
+                f"{self._wire.host} counted {usage.input} tokens in a prompt of about {estimated}:"
+                " the judge did not see the whole prompt; give the server a larger context"
+            )
+
+
+# ---- asking ------------------------------------------------------------------------------------
+
+
+def request_body(request: Request, can: Capabilities) -> dict[str, Any]:
+    """What is sent. Options that are not wanted are left out, never null."""
+    messages: list[dict[str, str]]
+    messages = [{"role": message.role, "content": message.text} for message in request.messages]
+    if not can.system_role:
+        messages = _system_inside(messages)
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": messages,
+        can.token_field: request.max_tokens,
+    }
+    if can.temperature:
+        body["temperature"] = request.temperature
+    if can.seed:
+        body["seed"] = request.sample
+    if request.top_logprobs and can.logprobs:
+        body["logprobs"] = True
+        limit = can.max_top_logprobs or request.top_logprobs
+        body["top_logprobs"] = min(request.top_logprobs, limit)
+    if request.schema is not None and can.json_schema:
+        schema = {"name": "verdict", "schema": request.schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif request.schema is not None and can.json_object:
+        body["response_format"] = {"type": "json_object"}
+    return body
+
+
+def _system_inside(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The same words, with those of the system at the head of the first other message."""
+    system = [m["content"] for m in messages if m["role"] == "system"]
+    first, *rest = [m for m in messages if m["role"] != "system"] or [{"role": "user"}]
+    head = [*system, first["content"]] if "content" in first else system
+    return [{"role": first["role"], "content": "\n\n".join(head)}, *rest]
+
+
+UNSUPPORTED = re.compile(
+    r"unsupported|n(?:o|')t support|not (?:allowed|permitted|available|enabled|implemented)"
+    r"|unrecogni[sz]ed|unknown|unexpected|extra|only (?:the default|1\b)|must be 1\b(?![.\d])"
+    r"|no longer|deprecated|instead"
+)
+TOO_MUCH = re.compile(r"too (?:large|big|many)|larger|greater|exceed|at most|maximum")
+LOGPROBS_LIMIT = re.compile(
+    r"(?:at most|less than or equal to|<=|up to|between \d+ and|more than|max(?:imum)?\b\D{0,30})"
+    r"\s*(\d{1,4})\b"
+)
+FORMAT = r"response_format|json_schema|json_object|json.?mode|structured.?output|grammar|\bschema\b"
+
+
+def lessons(fault: Fault, body: Mapping[str, Any]) -> list[Lesson]:
+    """What a refusal teaches about the model, in the order in which it names what was sent."""
+    words = fault.words
+    unsupported = bool(UNSUPPORTED.search(words))
+    no_such_field = unsupported and not TOO_MUCH.search(words)
+    limit = LOGPROBS_LIMIT.search(words)
+    fewer = int(limit[1]) if limit and 0 < int(limit[1]) < body.get("top_logprobs", 0) else None
+    if fault.status in (401, 402, 408, 409, 425):
+        return []
+    if fault.status >= 500 and not (unsupported or fewer):
+        return []  # a server in trouble may name anything
+    form = body.get("response_format", {}).get("type")
+    roles = {message["role"] for message in body["messages"]}
+    table: list[tuple[str, bool, Lesson]] = [
+        (
+            r"\bmax_tokens\b",
+            "max_tokens" in body and no_such_field,
+            ("token_field", "max_completion_tokens"),
+        ),
+        (
+            r"\bmax_completion_tokens\b",
+            "max_completion_tokens" in body and no_such_field,
+            ("token_field", "max_tokens"),
+        ),
+        (r"\btemperature\b", "temperature" in body and unsupported, ("temperature", False)),
+        (r"\bseed\b", "seed" in body and unsupported, ("seed", False)),
+        (r"\bsystem\b|developer", "system" in roles and unsupported, ("system_role", False)),
+        (
+            r"log.?prob",
+            "logprobs" in body,
+            ("max_top_logprobs", fewer) if fewer else ("logprobs", False),
+        ),
+        (FORMAT, form == "json_schema", ("json_schema", False)),
+        (FORMAT, form == "json_object", ("json_object", False)),
+    ]
+    found = [
+        (named.start(), lesson)
+        for pattern, sent, lesson in table
+        if sent and (named := re.search(pattern, words))
+    ]
+    return [lesson for _, lesson in sorted(found, key=itemgetter(0))]
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+FINISH: dict[str, FinishReason | None] = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "refusal": "refusal",
+    "error": None,
+    "abort": None,
+    "cancelled": None,
+    "insufficient_system_resource": None,
+}
+"""None: the server broke off. Any other word (stop, eos, tool_calls, ...) is a normal end."""
+
+
+def _finish_reason(choice: Mapping[str, Any]) -> FinishReason | None:
+    return FINISH.get(str(choice.get("finish_reason")).lower(), "stop")
+
+
+def _first_choice(data: Any) -> dict[str, Any] | None:
+    choices = data.get("choices") if isinstance(data, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, dict):
+        return None
+    is_one = isinstance(first.get("message"), dict) or isinstance(first.get("text"), str)
+    return first if is_one or first.get("error") else None
+
+
+def _was_filtered(data: Any) -> bool:
+    """A completion that was filtered, whatever the status: some servers send it with 400."""
+    choice = _first_choice(data)
+    return choice is not None and _finish_reason(choice) == "content_filter"
+
+
+def _text(choice: Mapping[str, Any], request: Request) -> tuple[str | None, bool]:
+    """What the model said, and whether that is a refusal. None: nothing is there to read."""
+    message = choice.get("message") or {"content": choice.get("text")}
+    refusal, content = message.get("refusal"), message.get("content")
+    if isinstance(content, list):  # in parts, of which reasoning is one kind and refusal another
+        parts = [part for part in content if isinstance(part, dict)]
+        refusal = refusal or "".join(str(part.get("refusal") or "") for part in parts)
+        content = "".join(p["text"] for p in parts if isinstance(p.get("text"), str)
+                          and p.get("type") in (None, "text", "output_text"))  # fmt: skip
+    if isinstance(refusal, str) and refusal:
+        return content or refusal, True
+    called = message.get("tool_calls") or [{"function": message.get("function_call")}]
+    if request.schema is not None and len(called) == 1:
+        # A gateway may enforce a schema by a tool; then its arguments are the answer.
+        arguments = (called[0].get("function") or {}).get("arguments")
+        if arguments:
+            return arguments if isinstance(arguments, str) else json.dumps(arguments), False
+    return content if isinstance(content, str) else None, False
+
+
+def read_usage(usage: Any) -> Usage:
+    """Tokens; what is missing or no count is 0."""
+    usage = usage if isinstance(usage, dict) else {}
+    details = usage.get("prompt_tokens_details")
+    kept = details.get("cached_tokens") if isinstance(details, dict) else None
+    output, total = _count(usage.get("completion_tokens")), _count(usage.get("total_tokens"))
+    whole = _count(usage.get("prompt_tokens")) or max(0, total - output)
+    cached = _count(kept) or _count(usage.get("prompt_cache_hit_tokens"))
+    return Usage(input=max(whole, cached), cached_input=cached, output=output)
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int and value > 0 else 0
+
+
+def read_logprobs(given: Any) -> tuple[TokenLogprobs, ...] | None:
+    """Log-probabilities in the shape of chat or of the older completions; None in any other."""
+    if not isinstance(given, dict):
+        return None
+    try:
+        if isinstance(given.get("tokens"), list):
+            tops = given.get("top_logprobs") or [None] * len(given["tokens"])
+            rows = zip(given["tokens"], given["token_logprobs"], tops, strict=True)
+            old = [(token, logprob, list((top or {}).items())) for token, logprob, top in rows]
+            return tuple(_position(*each) for each in old) or None
+        new = [
+            (at["token"], at.get("logprob"), [(t["token"], t.get("logprob")) for t in listed])
+            for at in given["content"]
+            for listed in [at.get("top_logprobs") or []]
+        ]
+        return tuple(_position(*each) for each in new) or None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _position(token: str, logprob: Any, top: Sequence[tuple[str, Any]]) -> TokenLogprobs:
+    listed = [(str(name), _logprob(value)) for name, value in top or [(token, logprob)]]
+    holes_last = sorted(listed, key=lambda pair: math.inf if pair[1] is None else -pair[1])
+    return TokenLogprobs(token=str(token), top=tuple(holes_last))
+
+
+def _logprob(value: Any) -> float | None:
+    """None for a hole: null, NaN, or no number. Minus infinity is the customary -9999."""
+    if not isinstance(value, int | float) or math.isnan(value) or value == math.inf:
+        return None
+    return max(float(value), -9999.0)
+
+
+def _request_id(reply: Reply) -> str | None:
+    names = ("x-request-id", "request-id", "apim-request-id")
+    return next((reply.headers[name] for name in names if name in reply.headers), None)
+
+
+# ---- was the whole prompt seen? ----------------------------------------------------------------
+
+RUN = re.compile(r"(.)\1{3,}", re.DOTALL)
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text has: four characters each, a run of one character being one.
+
+    English has 4 to 5 characters a token, code 2 to 4, Chinese about 1; indentation and ruled
+    lines, which tokenizers fold, are folded here too.
+    """
+    return len(RUN.sub(r"\1", text)) // 4
+
+
+def prompt_truncated(reported: int, estimated: int) -> bool:
+    """Whether a server that counted ``reported`` tokens must have cut the prompt.
+
+    It must where it counted fewer than half of what is estimated, since no text has 8 characters
+    a token, and where it counted exactly a usual window, and less than estimated.
+    Prompts of under 500 tokens fit anywhere and are not suspected.
+    """
+    if estimated < 500:
+        return False
+    a_window = reported >= 2048 and reported.bit_count() == 1
+    return reported < estimated / 2 or (a_window and reported < estimated)
+
+
+def suspected_window(completions: Sequence[Completion]) -> int | None:
+    """The context window that cut these answers, where they all ended at the same total.
+
+    Three or more answers of different length, cut by their length limit with prompt and answer
+    adding up to one number every time, have met the window and not their own limit.
+    """
+    cut = [each.usage for each in completions if each.finish_reason == "length"]
+    totals = {usage.input + usage.output for usage in cut}
+    varied = len({usage.output for usage in cut}) > 1
+    return totals.pop() if len(cut) >= 3 and varied and len(totals) == 1 else None
