@@ -5,7 +5,8 @@
       └─► intent recorded ─► slot ─► provider ─► reply recorded ─► read
 
 A reply is kept word for word before anybody tries to read it. One that cannot be read is a
-failure, is never served again, and is asked for once more by the next run.
+failure, is never served again, and is asked for once more by the next run, unless the provider
+is ``deterministic`` and would only repeat itself.
 """
 
 import random
@@ -174,6 +175,8 @@ class Client:
                     self.meter.recalled += 1
                     self._note(known)
                     return answer
+            if failure and getattr(self.provider, "deterministic", False):
+                raise failure  # it would answer the same again
             if self._offline:
                 raise failure or NotRecorded(
                     "the ledger holds no reply to this request, and the run is offline"

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -40,6 +41,8 @@ class Spec:
     kind: str
     model: str
     base_url: str | None = None
+    path: str | None = None
+    """Weights of one's own; no part of the judge's identity, which is what is in the file."""
     key_env: str | None = None
     """The *name* of the environment variable that holds the key; keys are never written down."""
     concurrency: int = 16
@@ -77,17 +80,20 @@ class Spec:
 def local_spec(name: str = "") -> Spec:
     from twopan import weights
 
-    model = name or weights.DEFAULT
+    path = name if name.endswith(".gguf") else None
+    model = Path(name).name if path else name or weights.default()
     # Free of charge, one judgement at a time, and slow on a small machine.
     price = Price(input=0.0, output=0.0)
-    return Spec(kind="local", model=model, concurrency=1, attempt_timeout=1800.0, price=price)
+    return Spec(
+        kind="local", model=model, path=path, concurrency=1, attempt_timeout=1800.0, price=price
+    )
 
 
 def local(spec: Spec) -> Provider:
     from twopan import weights
     from twopan.providers.local import Local
 
-    return Local(weights.resolve(spec.model))
+    return Local(weights.resolve(f"local:{spec.path or spec.model}"))
 
 
 def openai(spec: Spec) -> Provider:

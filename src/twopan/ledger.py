@@ -349,6 +349,13 @@ class Ledger:
         return LedgerError(f"{self.path} could not be written: {error}{hint}")
 
 
+def default_path() -> Path:
+    """One ledger a person, so that what was bought for one project is there for the next."""
+    from platformdirs import user_data_path
+
+    return user_data_path("twopan") / "ledger.sqlite"
+
+
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

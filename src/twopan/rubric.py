@@ -1,6 +1,7 @@
 """A rubric: a question, and what each level of an answer to it looks like."""
 
 import hashlib
+import re
 import tomllib
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -32,13 +33,17 @@ class Rubric:
     @property
     def version(self) -> str:
         """Hash of all that a judge is told. The name is not: renaming changes no answer."""
-        content = {"question": self.question, "levels": self.levels, "rules": self.rules}
+        levels = {str(level): anchor for level, anchor in self.levels.items()}
+        content = {"question": self.question, "levels": levels, "rules": self.rules}
         return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()[:8]
 
     @property
     def anchors(self) -> str:
         """The levels as the judge reads them, lowest first."""
         return "\n".join(f"{level}: {text.strip()}" for level, text in sorted(self.levels.items()))
+
+
+WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,5})")
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -54,6 +59,8 @@ def load(source: str | Path) -> Rubric:
     Raises ConfigError where the name is unknown or the file is not a rubric.
     """
     path = Path(source)
+    if "\0" in str(source):
+        raise ConfigError("a rubric's name cannot hold a null character")
     if path.suffix == ".toml":
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -70,10 +77,11 @@ def load(source: str | Path) -> Rubric:
         raw = msgspec.convert(tomllib.loads(text), _File)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ConfigError(f"rubric {source}: {error}") from None
-    try:
-        levels = {int(level): anchor for level, anchor in raw.levels.items()}
-    except ValueError:
-        raise ConfigError(f"rubric {source}: levels must be whole numbers") from None
+    if bad := [level for level in raw.levels if not WHOLE.fullmatch(level)]:
+        raise ConfigError(f"rubric {source}: level {bad[0]!r}: levels must be whole numbers")
+    levels = {int(level): anchor for level, anchor in raw.levels.items()}
+    if not raw.question.strip():
+        raise ConfigError(f"rubric {source}: the question is empty")
     if len(levels) < 2 or not all(anchor.strip() for anchor in levels.values()):
         raise ConfigError(f"rubric {source}: needs two or more levels, each with its anchor")
     return Rubric(name=raw.name or path.stem, question=raw.question, levels=levels, rules=raw.rules)

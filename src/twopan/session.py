@@ -63,6 +63,11 @@ class Session:
     def signature(self) -> str:
         return " + ".join(judge.signature for judge in self.jury)
 
+    @property
+    def workers(self) -> int:
+        """Pairs under way at once: enough to keep every slot of every client busy."""
+        return max(client.concurrency for client in self.clients)
+
     def interrupt(self) -> bool:
         """Start no further call. Returns whether some are under way that are worth waiting for."""
         for client in self.clients:

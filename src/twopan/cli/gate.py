@@ -10,7 +10,7 @@ from twopan.cli.options import PATH, Options, judging
 from twopan.cli.reading import read
 from twopan.cli.running import Each, judged
 from twopan.datasets import Pairs
-from twopan.pipelines.gate import Gate, decide
+from twopan.pipelines.gate import Gate, Score, decide
 from twopan.pipelines.gate import gate as run_gate
 from twopan.session import Session, Spent
 
@@ -41,17 +41,27 @@ STATUS = {"promote": PROMOTE, "keep": KEEP, "inconclusive": INCONCLUSIVE}
     help="Share of pairs that must get a verdict.",
 )
 @click.option(
+    "--score",
+    type=click.Choice(["choice", "probability"]),
+    default="choice",
+    show_default=True,
+    help="What an item counts: win, half or nothing; or the probability the judge put on the"
+    " candidate.",
+)
+@click.option(
     "--allow-suspicious",
     is_flag=True,
     help="Decide even where the data look like an attempt on the judge.",
 )
 @judging
 def gate(
+    *,
     options: Options,
     files: tuple[Path, ...],
     threshold: float,
     level: float,
     min_coverage: float,
+    score: Score,
     allow_suspicious: bool,
 ) -> int:
     """Decide whether a candidate may replace a baseline.
@@ -76,7 +86,12 @@ def gate(
     show.require_writable(options)
     data = read(files, options)
     show.notes(data.notes())
-    rules: dict[str, Any] = {"threshold": threshold, "level": level, "min_coverage": min_coverage}
+    rules: dict[str, Any] = {
+        "threshold": threshold,
+        "level": level,
+        "min_coverage": min_coverage,
+        "score": score,
+    }
     if options.dry_run:
         show.dry_run(options, data.pairs)
         return 0
@@ -87,7 +102,7 @@ def gate(
 
         async def work(session: Session, each: Each) -> Gate:
             return await run_gate(
-                session.jury, data.pairs, workers=show.workers(session), each=each, **rules
+                session.jury, data.pairs, workers=session.workers, each=each, **rules
             )
 
         result, session = judged(options, len(data.pairs), work)

@@ -56,7 +56,7 @@ def judge(options: Options, files: tuple[Path, ...]) -> int:
                     printed += 1
 
             return await judge_pairs(
-                session.jury, data.pairs, workers=show.workers(session), each=keep_and_print
+                session.jury, data.pairs, workers=session.workers, each=keep_and_print
             )
 
         outcomes, session = judged(options, len(data.pairs), work)

@@ -9,9 +9,9 @@ import click
 import msgspec
 
 from twopan.cli import UNFINISHED, visible
-from twopan.cli.options import PATH, default_ledger
+from twopan.cli.options import PATH
 from twopan.errors import ConfigError
-from twopan.ledger import Ledger
+from twopan.ledger import Ledger, default_path
 
 
 @click.group()
@@ -36,7 +36,7 @@ def ledger(ctx: click.Context, path: Path | None) -> None:
       twopan ledger export 20260102T030405-a1b2c3 > verdicts.jsonl
       twopan ledger --ledger other.sqlite verify
     """
-    ctx.obj = path or default_ledger()
+    ctx.obj = path or default_path()
 
 
 def opened(path: Path, *, read_only: bool = True) -> Ledger:

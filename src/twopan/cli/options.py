@@ -126,13 +126,6 @@ def _positive(number: N) -> N:
     return number
 
 
-def default_ledger() -> Path:
-    """One ledger a person, so that what was bought for one project is there for the next."""
-    from platformdirs import user_data_path
-
-    return user_data_path("twopan") / "ledger.sqlite"
-
-
 def read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
     """Make a config file's entries the defaults of the options they are named after."""
     ctx.meta["twopan.judges"] = {}

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import anyio
 import click
 
-from twopan.cli.options import Options, default_ledger
+from twopan.cli.options import Options
 from twopan.data import Pair
 from twopan.errors import BudgetReached, Interrupted, TwopanError
 from twopan.jury import Outcome
-from twopan.ledger import Ledger
+from twopan.ledger import Ledger, default_path
 from twopan.lines import to_line
 from twopan.session import Session, open_session
 
@@ -31,7 +31,7 @@ def judged(
 
     Where it stops early, says what is kept and which command goes on; then raises what stopped it.
     """
-    with Ledger(options.ledger or default_ledger()) as ledger, Progress(total) as progress:
+    with Ledger(options.ledger or default_path()) as ledger, Progress(total) as progress:
         try:
             return asyncio.run(_judged(options, ledger, progress, work))
         except (Interrupted, BudgetReached, TwopanError) as error:

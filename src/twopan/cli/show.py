@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twopan.cli import visible
-from twopan.cli.options import Options, default_ledger
+from twopan.cli.options import Options
 from twopan.data import Pair
 from twopan.errors import ConfigError
 from twopan.jury import Outcome
 from twopan.pipelines.gate import Gate
-from twopan.session import Session, Spent
+from twopan.session import Spent
 from twopan.stats.win_rate import WinRate
 from twopan.verdict import Unjudged
 
@@ -46,11 +46,6 @@ def require_writable(options: Options) -> None:
                 path.unlink()
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def workers(session: Session) -> int:
-    """Pairs under way at once: enough to keep every slot of every client busy."""
-    return max(client.concurrency for client in session.clients)
 
 
 def plain(spent: Spent | None) -> dict[str, Any] | None:
@@ -86,8 +81,9 @@ def gate(result: Gate, spent: Spent | None) -> None:
     a, b = (visible(p) for p in (result.pairs[0].a.system, result.pairs[0].b.system))
     table.add_row("candidate, baseline", f"{a}, {b}")
     table.add_row("win rate", _rate(result.rate))
-    table.add_row("  ties half", _rate(result.half_ties))
     table.add_row("  decided only", _rate(result.decisive))
+    table.add_row("  ties half", _rate(result.half_ties))
+    table.add_row("  by probability", _expected(result))
     table.add_row(
         "outcomes",
         f"{result.wins} won, {result.losses} lost, {result.ties} tied, "
@@ -136,6 +132,15 @@ def _judge(result: Gate) -> str:
     return text
 
 
+def _expected(result: Gate) -> str:
+    match result.methods:
+        case {"logprobs": _, "text": written}:
+            return f"{_rate(result.expected)} ({written} looks without token probabilities)"
+        case {"text": _}:
+            return "none: the judge gives no token probabilities"
+    return _rate(result.expected)
+
+
 def _rate(rate: WinRate | None) -> str:
     if rate is None:
         return "none: nothing to estimate from"
@@ -163,10 +168,10 @@ def dry_run(options: Options, data: Sequence[Pair]) -> None:
     """Calls, tokens and cost, without a call."""
     from twopan.concurrency import run
     from twopan.estimate import Rehearsal, estimate
-    from twopan.ledger import Ledger
+    from twopan.ledger import Ledger, default_path
     from twopan.session import seat
 
-    path = options.ledger or default_ledger()
+    path = options.ledger or default_path()
     with Ledger(path, read_only=True) if path.is_file() else Ledger() as ledger:
         jury = seat(
             options.specs,

@@ -20,6 +20,10 @@ from twopan.stats.win_rate import NoData, WinRate, bounds, sign_test, win_rate
 from twopan.verdict import Choice, Unjudged, Verdict
 
 Decision = Literal["promote", "keep", "inconclusive"]
+Score = Literal["choice", "probability"]
+"""What an item is worth: win, half or nothing, or the probability the judge put on A."""
+
+WORTH = {Choice.A: 1.0, Choice.TIE: 0.5, Choice.B: 0.0}
 
 TOUCHING = 1e-9
 """Closer than this to a threshold is on it; sums of floats are not exact."""
@@ -38,6 +42,7 @@ class Gate:
     threshold: float
     level: float
     min_coverage: float
+    score: Score = "choice"
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -53,16 +58,29 @@ class Gate:
     def coverage(self) -> float:
         return len(self.verdicts) / len(self.pairs)
 
-    @cached_property
+    @property
     def rate(self) -> WinRate | None:
-        """The rate that decides: the mean a_score, so that a look that was sure weighs more."""
+        """The rate that decides: ``half_ties``, or ``expected`` where that was asked for."""
+        return self.half_ties if self.score == "choice" else self.expected
+
+    @cached_property
+    def expected(self) -> WinRate | None:
+        """The mean a_score: the probability that the judge put on the candidate, where it told.
+
+        It uses more of what the judge said. But its scale is the judge's own: one that is never
+        sure stays near ½ however often it is right, so a threshold on it means something else
+        for each judge. That is why it does not decide unless asked to.
+        """
         return self._rate([v.a_score for v in self.verdicts])
 
     @cached_property
     def half_ties(self) -> WinRate | None:
         """Each item a win, a loss or a tie, a tie or an inconsistent pair counting half."""
-        worth = {Choice.A: 1.0, Choice.TIE: 0.5, Choice.B: 0.0}
-        return self._rate([worth[v.choice] for v in self.verdicts])
+        return self._rate([WORTH[v.choice] for v in self.verdicts])
+
+    def worth(self, verdict: Verdict) -> float:
+        """What a verdict adds to the rate that decides."""
+        return WORTH[verdict.choice] if self.score == "choice" else verdict.a_score
 
     @cached_property
     def decisive(self) -> WinRate | None:
@@ -120,6 +138,20 @@ class Gate:
         return fmean(looks) if looks else None
 
     @property
+    def methods(self) -> dict[str, int]:
+        """Looks whose strength comes from token probabilities, and from the written verdict.
+
+        A mean of both is a mean of two different things; ``expected`` is to be read with this.
+        """
+        told = Counter(
+            "text" if look.p_a is None else "logprobs"
+            for v in self.verdicts
+            for vote in v.votes
+            for look in (vote.a_first, vote.b_first)
+        )
+        return dict(told.most_common())
+
+    @property
     def p_value(self) -> float:
         """Exact sign test on the decided items."""
         return sign_test(self.wins, self.losses)
@@ -127,7 +159,7 @@ class Gate:
     @property
     def worst_case(self) -> tuple[float, float]:
         """The rate if every unjudged pair had gone to the baseline, and to the candidate."""
-        total = sum(v.a_score for v in self.verdicts)
+        total = sum(self.worth(v) for v in self.verdicts)
         return bounds(total, len(self.verdicts), len(self.pairs) - len(self.verdicts))
 
     @property
@@ -144,7 +176,7 @@ class Gate:
         scores: dict[str, list[float]] = {}
         for pair, outcome in zip(self.pairs, self.outcomes, strict=True):
             if pair.item.category is not None and isinstance(outcome, Verdict):
-                scores.setdefault(pair.item.category, []).append(outcome.a_score)
+                scores.setdefault(pair.item.category, []).append(self.worth(outcome))
         return {name: win_rate(y, level=self.level) for name, y in scores.items()}
 
     @property
@@ -174,15 +206,14 @@ class Gate:
             )
         rate, goal = self.rate, self.threshold
         interval = (
-            f"{rate.estimate:.1%} of the preference, "
-            f"{rate.level:.0%} interval {rate.low:.1%} to {rate.high:.1%}"
+            f"{rate.estimate:.1%}, {rate.level:.0%} interval {rate.low:.1%} to {rate.high:.1%}"
         )
         if self.decision == "promote":
-            return f"{a} gets {interval}: all of it above {goal:.0%}."
+            return f"The win rate of {a} is {interval}: all of it above {goal:.0%}."
         if self.decision == "keep":
-            return f"{a} gets {interval}: all of it below {goal:.0%}, so {b} stays."
+            return f"The win rate of {a} is {interval}: all of it below {goal:.0%}, so {b} stays."
         return (
-            f"{a} gets {interval}: {goal:.0%} lies inside, so the data do not say which is better."
+            f"The win rate of {a} is {interval}: {goal:.0%} lies inside, so this is not decided."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,7 +224,9 @@ class Gate:
             "candidate": self.pairs[0].a.system,
             "baseline": self.pairs[0].b.system,
             "threshold": self.threshold,
+            "score": self.score,
             "win_rate": _plain(self.rate),
+            "win_rate_expected": _plain(self.expected),
             "win_rate_half_ties": _plain(self.half_ties),
             "win_rate_decisive": _plain(self.decisive),
             "p_value": self.p_value,
@@ -209,6 +242,7 @@ class Gate:
             "unjudged": self.unjudged,
             "consistency": self.consistency,
             "first_position": self.first_position,
+            "methods": self.methods,
             "mean_length": dict(zip(("candidate", "baseline"), self.lengths, strict=True)),
             "categories": {name: _plain(rate) for name, rate in self.categories.items()},
             "signature": self.signature,
@@ -235,6 +269,7 @@ async def gate(
     threshold: float = 0.5,
     level: float = 0.95,
     min_coverage: float = 0.95,
+    score: Score = "choice",
     rule: Rule = majority,
     workers: int = 16,
     each: Callable[[Pair, Outcome], Awaitable[None]] | None = None,
@@ -249,18 +284,30 @@ async def gate(
         Confidence of the interval.
     min_coverage : float in [0, 1]
         Share of pairs that must have a verdict; with fewer the gate is inconclusive.
+    score : "choice" or "probability"
+        Whether an item counts as it was decided, or by the probability put on the candidate.
     """
     outcomes = await judge_pairs(jury, pairs, rule=rule, workers=workers, each=each)
-    return decide(pairs, outcomes, threshold=threshold, level=level, min_coverage=min_coverage)
+    return decide(
+        pairs,
+        outcomes,
+        signature=" + ".join(judge.signature for judge in jury),
+        threshold=threshold,
+        level=level,
+        min_coverage=min_coverage,
+        score=score,
+    )
 
 
 def decide(
     pairs: Sequence[Pair],
     outcomes: Sequence[Outcome],
     *,
+    signature: str = "",
     threshold: float = 0.5,
     level: float = 0.95,
     min_coverage: float = 0.95,
+    score: Score = "choice",
 ) -> Gate:
     """Decide from verdicts that are there already.
 
@@ -271,10 +318,11 @@ def decide(
     return Gate(
         pairs=tuple(pairs),
         outcomes=tuple(outcomes),
-        signature=common_signature(outcomes),
+        signature=common_signature(outcomes) or signature,
         threshold=threshold,
         level=level,
         min_coverage=min_coverage,
+        score=score,
     )
 
 

@@ -101,7 +101,7 @@ def fence_nonce(template: str, data: Mapping[str, str]) -> str:
     """
     seed = msgspec.json.encode([template, sorted(data.items())])
     for attempt in range(1000):
-        nonce = hashlib.sha256(b"%d:%b" % (attempt, seed)).hexdigest()[:12]
+        nonce = hashlib.sha256(b"%d:%b" % (attempt, seed)).hexdigest()[:8]
         if not any(nonce in text for text in data.values()):
             return nonce
     raise ConfigError("no fence could be found that the data does not contain")

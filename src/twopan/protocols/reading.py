@@ -1,5 +1,7 @@
 """From a completion to a preference or to prose: what protocols do with what came back."""
 
+from dataclasses import replace
+
 from twopan.errors import Filtered, Refused, Truncated, Unparsed
 from twopan.protocols import logprobs, parsing
 from twopan.protocols.parsing import Contract
@@ -14,18 +16,23 @@ def preference(contract: Contract, completion: Completion) -> Preference:
     """The verdict as the contract reads it, and P(A) where token probabilities are given.
 
     The probabilities are those at the place where the verdict was written. Where they are given
-    they decide, for they are what the written letter was drawn from.
+    they decide, for they are what the written letter was drawn from. Where they are but a small
+    part of what the judge might have written, ``p_a`` is None and a flag says why.
     """
     reading = parsing.read(contract, completion.text, completion.finish_reason)
     written = Preference(
         choice=parsing.chosen(reading), reasoning=completion.text, flags=reading.flags
     )
-    start = logprobs.position_of(completion.logprobs, reading.span)
+    start = logprobs.position_of(completion.logprobs, reading.span, completion.text)
     if completion.logprobs is None or start is None:
         return written
-    found = logprobs.distribution(
-        completion.logprobs, contract.menu, start=start, min_mass=LEAST_MASS
-    )
+    try:
+        found = logprobs.distribution(
+            completion.logprobs, contract.menu, start=start, min_mass=LEAST_MASS
+        )
+    except Unparsed as error:
+        # The verdict stands as it was written; only its strength cannot be told.
+        return replace(written, flags=(*written.flags, error.why))
     p_a = logprobs.preference(found)
     choice = Choice.A if p_a > 0.5 else Choice.B if p_a < 0.5 else Choice.TIE
     return Preference(

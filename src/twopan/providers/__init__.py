@@ -77,7 +77,9 @@ class Provider(Protocol):
 
     ``endpoint`` goes into the key of every request. ``complete`` returns a completion or raises
     a :class:`twopan.errors.ProviderError`; what it raises decides whether we try again.
-    A provider that holds a connection or a model also has ``async aclose()``.
+    A provider that holds a connection or a model also has ``async aclose()``. One may also have
+    ``free = True``, where a call that is cut short has cost nothing, and ``deterministic = True``,
+    where equal requests get equal completions.
     """
 
     @property

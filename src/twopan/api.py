@@ -1,0 +1,87 @@
+"""The few lines a script or a notebook needs: the same pieces that the command line uses.
+
+    import twopan
+    pairs = twopan.read_pairs("candidate.jsonl", "baseline.jsonl")
+    result = twopan.run(twopan.gate(pairs, judge="local"))
+    result.decision
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from twopan.data import Pair
+from twopan.datasets import Pairs
+from twopan.judges import Spec
+from twopan.jury import Outcome
+from twopan.jury import judge_pairs as judge_pairs_by
+from twopan.ledger import Ledger, default_path
+from twopan.pipelines.gate import Gate, Score
+from twopan.pipelines.gate import gate as gate_by
+from twopan.rubric import Rubric, load
+from twopan.session import open_session
+
+Judges = str | Spec | Sequence[str | Spec]
+
+
+async def gate(
+    pairs: Pairs | Sequence[Pair],
+    judge: Judges = "local",
+    *,
+    protocol: str = "pairwise",
+    rubric: str | Rubric = "helpfulness",
+    ledger: str | Path | None = None,
+    threshold: float = 0.5,
+    level: float = 0.95,
+    min_coverage: float = 0.95,
+    score: Score = "choice",
+    **session: Any,
+) -> Gate:
+    """May the candidate (A of each pair) replace the baseline (B)?
+
+    ``judge`` is one spec or several, as on the command line; ``ledger`` a file, by default the one
+    that all of a user's runs share. Further arguments go to :func:`twopan.session.open_session`:
+    budget, concurrency, offline, ...
+    """
+    with Ledger(ledger or default_path()) as book:
+        async with open_session(
+            _several(judge), ledger=book, protocol=protocol, rubric=_rubric(rubric), **session
+        ) as opened:
+            return await gate_by(
+                opened.jury,
+                _list(pairs),
+                threshold=threshold,
+                level=level,
+                min_coverage=min_coverage,
+                score=score,
+                workers=opened.workers,
+            )
+
+
+async def judge_pairs(
+    pairs: Pairs | Sequence[Pair],
+    judge: Judges = "local",
+    *,
+    protocol: str = "pairwise",
+    rubric: str | Rubric = "helpfulness",
+    ledger: str | Path | None = None,
+    **session: Any,
+) -> list[Outcome]:
+    """A verdict, or the reason why there is none, for each pair, in their order."""
+    with Ledger(ledger or default_path()) as book:
+        async with open_session(
+            _several(judge), ledger=book, protocol=protocol, rubric=_rubric(rubric), **session
+        ) as opened:
+            return await judge_pairs_by(opened.jury, _list(pairs), workers=opened.workers)
+
+
+def _several(judge: Judges) -> list[str | Spec]:
+    return [judge] if isinstance(judge, str | Spec) else list(judge)
+
+
+def _rubric(rubric: str | Rubric) -> Rubric:
+    return rubric if isinstance(rubric, Rubric) else load(rubric)
+
+
+def _list(pairs: Pairs | Sequence[Pair]) -> Sequence[Pair]:
+    return pairs.pairs if isinstance(pairs, Pairs) else pairs

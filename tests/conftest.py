@@ -1,0 +1,63 @@
+import pytest
+
+from twopan.client import Client
+from twopan.data import Item, Pair, Response
+from twopan.judge import Judge
+from twopan.judges import find_protocol
+from twopan.ledger import Ledger
+from twopan.providers.scripted import Scripted
+from twopan.rubric import Rubric
+
+RUBRIC = Rubric(
+    name="test", question="Which is right?", rules="", levels={1: "It is wrong.", 2: "It is right."}
+)
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
+def ledger():
+    with Ledger() as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def judge_that(ledger):
+    """A judge whose replies are ``reply(prompt)``, and the provider that saw its requests."""
+
+    def make(reply, protocol="pairwise", **client):
+        provider = Scripted(lambda request: reply(request.messages[-1].text))
+        run = ledger.begin([], {}, [])
+        judge = Judge(
+            model="scripted",
+            protocol=find_protocol(protocol),
+            rubric=RUBRIC,
+            client=Client(provider, ledger, run=run, **client),
+        )
+        return judge, provider
+
+    return make
+
+
+def make_pairs(n, **fields):
+    """Pairs in which the candidate's text is "right i" and the baseline's "wrong i"."""
+    return [
+        Pair(
+            item=Item(id=str(i), instruction=f"Add {i} and {i}.", **fields),
+            a=Response(item_id=str(i), system="candidate", text=f"right {i}"),
+            b=Response(item_id=str(i), system="baseline", text=f"wrong {i}"),
+        )
+        for i in range(n)
+    ]
+
+
+def honest(prompt):
+    """Prefers what is right, wherever it stands."""
+    return "A" if prompt.index("right") < prompt.index("wrong") else "B"
+
+
+def always_first(prompt):
+    return "A"
