@@ -43,20 +43,20 @@ def judge_that(ledger):
 
 
 def make_pairs(n, **fields):
-    """Pairs in which the candidate's text is "right i" and the baseline's "wrong i"."""
+    """Pairs in which the candidate's text is "GOOD i." and the baseline's "POOR i."."""
     return [
         Pair(
             item=Item(id=str(i), instruction=f"Add {i} and {i}.", **fields),
-            a=Response(item_id=str(i), system="candidate", text=f"right {i}"),
-            b=Response(item_id=str(i), system="baseline", text=f"wrong {i}"),
+            a=Response(item_id=str(i), system="candidate", text=f"GOOD {i}."),
+            b=Response(item_id=str(i), system="baseline", text=f"POOR {i}."),
         )
         for i in range(n)
     ]
 
 
 def honest(prompt):
-    """Prefers what is right, wherever it stands."""
-    return "A" if prompt.index("right") < prompt.index("wrong") else "B"
+    """Prefers what is good, wherever it stands."""
+    return "A" if prompt.index("GOOD") < prompt.index("POOR") else "B"
 
 
 def always_first(prompt):

@@ -14,7 +14,7 @@ class Message(msgspec.Struct, frozen=True):
     text: str
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that can change the answer, and nothing that cannot.
 
     A field added later must have a default that means "as before": defaults are left out of
@@ -37,7 +37,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def key(self) -> str:
         """SHA-256 of the canonical JSON: the identity of the call, in every ledger."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+        # Compared by value: msgspec's own omit_defaults goes by identity for numbers.
+        told = {
+            field.name: value
+            for field in msgspec.structs.fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
+        return hashlib.sha256(msgspec.json.encode(told, order="deterministic")).hexdigest()
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
