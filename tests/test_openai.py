@@ -180,7 +180,9 @@ def test_log_probabilities_are_asked_for_up_to_the_limit():
 
 
 def test_a_refusal_that_does_not_go_away_is_reported_and_not_repeated_for_ever():
-    with serve(otherwise=lambda _: refusal("Unsupported: 'max_tokens', 'seed'")) as server:
+    with serve(
+        otherwise=lambda _: refusal("Unsupported: max_tokens, max_completion_tokens")
+    ) as server:
         assert isinstance(ask(server), Unsupported)
         assert len(server.requests) <= 4
 

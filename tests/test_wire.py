@@ -68,6 +68,13 @@ def test_one_wire_serves_two_event_loops_in_turn():
         assert run(settled(one)).status == 200
 
 
+def test_no_cookie_is_ever_sent_back():
+    with serve({"headers": {"Set-Cookie": "who=me"}, "json": {}}) as server:
+        server.url = server.url.replace("127.0.0.1", "localhost")  # numbers never get cookies
+        post(server, times=2)
+        assert "Cookie" not in server.requests[1].headers
+
+
 def test_a_proxy_is_used_only_where_it_is_named(monkeypatch):
     with serve() as judge, serve() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)

@@ -108,10 +108,9 @@ class OpenAI:
             new = [lesson for lesson in lessons(fault, body) if lesson not in learnt]
             if not new or isinstance(error, Overflow | RateLimited):
                 raise error
-            # Requests that are under way together are refused together; the first one learns.
-            if self.capabilities.get(request.model, Capabilities()) == can:
-                learnt.add(new[0])
-                self.capabilities[request.model] = msgspec.structs.replace(can, **dict(new[:1]))
+            learnt.add(new[0])
+            now = self.capabilities.get(request.model, can)  # others may have learnt meanwhile
+            self.capabilities[request.model] = msgspec.structs.replace(now, **dict(new[:1]))
 
     def _fault_inside(self, reply: Reply) -> Fault | None:
         """Some gateways report an error as a choice."""
