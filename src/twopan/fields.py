@@ -254,7 +254,7 @@ def label(
     sides = {Choice.TIE} if tie else set[Choice]()
     if position:
         sides.add(Choice.A if position["a"] else Choice.B)
-    if systems and systems[0] != systems[1]:
+    if systems:
         sides |= {side for side, system in zip(Choice, systems, strict=False) if system == word}
     if len(sides) != 1:
         raise unknown
