@@ -9,6 +9,7 @@ failure, is never served again, and is asked for once more by the next run, unle
 is ``deterministic`` and would only repeat itself.
 """
 
+import itertools
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -21,6 +22,7 @@ import anyio
 from twopan.errors import (
     BudgetReached,
     ConfigError,
+    Denied,
     Interrupted,
     NotRecorded,
     Outage,
@@ -30,12 +32,17 @@ from twopan.errors import (
 )
 from twopan.ledger import Ledger
 from twopan.prices import Price
-from twopan.providers import Completion, Provider, Request
+from twopan.providers import Completion, Provider, Request, Usage
 
 T = TypeVar("T")
 Read = Callable[[Completion], T]
 
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 60.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 600.0
+OUTAGE_AFTER = 5
+"""So many requests in a row that nobody answered, each tried to the end, are an outage."""
+
+FEWEST_CHARACTERS_PER_TOKEN = 2.0
+"""Of English prose four or five; of code and dense scripts fewer."""
 
 
 @dataclass(slots=True)
@@ -70,26 +77,49 @@ class Meter:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Budget:
-    """Where to stop. Both may be given; None is no limit."""
+    """Where to stop. Both limits may be given; None is no limit. Clients may share one budget.
+
+    A call is paid for out of it before it is sent, in money with the most that it can cost, and
+    settled when it is answered. So a budget is never overdrawn by calls that are under way.
+    """
 
     calls: int | None = None
     usd: float | None = None
+    used_calls: int = 0
+    used_usd: float = 0.0
 
-    def require_room(self, meter: Meter, price: Price | None) -> None:
-        """Raise BudgetReached where one more call would be one too many."""
-        if self.calls is not None and meter.calls >= self.calls:
+    def reserve(self, request: Request, price: Price | None) -> float:
+        """Take out one call, and return the money set aside for it.
+
+        Raises BudgetReached where there is not enough left, ConfigError where a budget in money
+        meets a model without a price.
+        """
+        if self.calls is not None and self.used_calls >= self.calls:
             raise BudgetReached(f"the budget of {self.calls} calls is used up")
-        if self.usd is None:
-            return
-        if price is None:
-            raise ConfigError(
-                "a budget in money needs the model's price; give one under [prices] in the"
-                " config file, or a budget in calls"
-            )
-        if meter.cost_usd >= self.usd:
-            raise BudgetReached(f"the budget of ${self.usd:g} is used up")
+        most = 0.0
+        if self.usd is not None:
+            if price is None:
+                raise ConfigError(
+                    "a budget in money needs the model's price; give one under [judges.NAME] in"
+                    " the config file, or a budget in calls"
+                )
+            characters = sum(len(message.text) for message in request.messages)
+            tokens = round(characters / FEWEST_CHARACTERS_PER_TOKEN)
+            most = price.cost(Usage(input=tokens, output=request.max_tokens))
+            if self.used_usd + most > self.usd:
+                raise BudgetReached(
+                    f"the budget of ${self.usd:g} has no room for another call"
+                    f" (${self.used_usd:.4f} is used or set aside)"
+                )
+        self.used_calls += 1
+        self.used_usd += most
+        return most
+
+    def settle(self, reserved: float, cost: float | None) -> None:
+        """Put back what a call did not cost. An unknown cost is taken for the most."""
+        self.used_usd += (reserved if cost is None else cost) - reserved
 
 
 class Client:
@@ -143,6 +173,8 @@ class Client:
         self._unread: dict[str, VerdictError] = {}
         self._unanswered = 0
         self._stopping = False
+        self._fatal: ProviderError | None = None
+        """What every further call would meet too."""
 
     @property
     def waiting(self) -> int:
@@ -191,32 +223,36 @@ class Client:
     async def _ask(self, request: Request) -> Completion:
         """Try until it is answered, and wait in between as long as we were asked to."""
         jitter = random.Random(request.key)
-        # Before a provider has ever answered, it is more likely misnamed than busy.
-        attempts = self._attempts if self.meter.calls else min(self._attempts, 3)
-        for attempt in range(attempts):
+        for attempt in itertools.count(1):
             try:
                 completion = await self._attempt(request)
             except ProviderError as error:
-                last = attempt == attempts - 1
-                if error.transient and not last:
-                    backoff = FIRST_WAIT_S * 2**attempt * (0.5 + jitter.random())
-                    wait = min(max(error.retry_after or 0.0, backoff), LONGEST_WAIT_S)
-                    await self._sleep(wait)
-                    continue
-                if error.transient:
-                    self._give_up(error)
-                raise
-            self._unanswered = 0
-            return completion
-        raise AssertionError("a request is tried at least once")
+                if not error.transient or attempt >= self._patience(error):
+                    raise self._given_up(error) from error
+                backoff = FIRST_WAIT_S * 2 ** (attempt - 1) * (0.5 + jitter.random())
+                await self._sleep(min(max(error.retry_after or 0.0, backoff), LONGEST_WAIT_S))
+            else:
+                self._unanswered = 0
+                return completion
+        raise AssertionError("unreachable")
+
+    def _patience(self, error: ProviderError) -> int:
+        """How often a request that fails like this is tried.
+
+        Where nobody has ever answered, the address is more likely wrong than the server busy.
+        """
+        silent = isinstance(error, Unreachable) and not self.meter.calls
+        return min(self._attempts, 3) if silent else self._attempts
 
     async def _attempt(self, request: Request) -> Completion:
         async with self._slots:
             if self._stopping:
                 raise Interrupted("interrupted")
+            if self._fatal is not None:
+                raise self._fatal
             if self._deadline is not None and time.monotonic() > self._deadline:
                 raise BudgetReached("the time allowed for the run is used up")
-            self.budget.require_room(self.meter, self.price)
+            reserved = self.budget.reserve(request, self.price)
             number = await self.ledger.intend(self.run, request)
             self.meter.attempts += 1
             try:
@@ -238,11 +274,13 @@ class Client:
                 raise
             else:
                 cost = self.price.cost(completion.usage) if self.price else None
+                self.budget.settle(reserved, cost)
                 self.meter.count(completion, cost)
                 self._note(completion)
                 await self.ledger.answered(number, request.key, completion, cost)
                 return completion
         unknown = getattr(error, "outcome_unknown", False)
+        self.budget.settle(reserved, None if unknown else 0.0)
         self.meter.unknown += unknown
         outcome = "unknown" if unknown else getattr(error, "reason", "error")
         await self.ledger.failed(number, outcome, str(error))
@@ -252,8 +290,12 @@ class Client:
         name = completion.model_served or "not stated"
         self.served[name] = self.served.get(name, 0) + 1
 
-    def _give_up(self, error: ProviderError) -> None:
-        """Several requests in a row went unanswered: going on would only fail more slowly."""
-        self._unanswered += 1
-        if self._unanswered >= (5 if self.meter.calls else 1):
-            raise Outage(f"gave up: {error}") from error
+    def _given_up(self, error: ProviderError) -> ProviderError:
+        """What a failure means for the run: one request lost, or no use in going on."""
+        if isinstance(error, Denied):
+            self._fatal = error
+        elif isinstance(error, Unreachable):
+            self._unanswered += 1
+            if self._unanswered >= (OUTAGE_AFTER if self.meter.calls else 1):
+                self._fatal = Outage(f"gave up: {error}")
+        return self._fatal or error
