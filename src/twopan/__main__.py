@@ -1,0 +1,5 @@
+"""``python -m twopan`` is ``twopan``."""
+
+from twopan.cli import main
+
+main()
