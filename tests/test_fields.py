@@ -150,12 +150,15 @@ def test_a_tool_call_without_text_is_refused():
         *((v, Choice.B) for v in (2, 2.0, "2", "b", "B", "model_b", "response-b", "assistant_b")),
         *((v, Choice.TIE) for v in ("tie", "Tie", "tie (bothbad)", "both_bad", "draw")),
     ],
+    ids=repr,
 )
 def test_labels_are_read_however_they_are_written(value, choice):
     assert label(value) is choice
 
 
-@pytest.mark.parametrize("value", [0, "0", 3, -1, 1.5, True, None, "", "c", "gpt-4", [1], "ab"])
+@pytest.mark.parametrize(
+    "value", [0, "0", 3, -1, 1.5, True, None, "", "c", "gpt-4", [1], "ab"], ids=repr
+)
 def test_a_label_with_no_one_meaning_is_an_error_that_shows_it(value):
     with pytest.raises(DataError) as error:
         label(value)
