@@ -31,7 +31,7 @@ WHEEL = "2026.10.11549"
 CHUNK = 512
 """Tokens a pass. Part of how sums are rounded, hence of the fingerprint: see ``identity``."""
 ROWS = 64
-"""Positions a pass whose logits are kept; each takes four bytes a word of the vocabulary."""
+"""Positions a pass whose logits are kept, each four bytes a word of the vocabulary. Likewise."""
 
 _INSTALL = 'the embedded judge needs its runtime: pip install "twopan[local]"'
 
@@ -73,7 +73,7 @@ def identity() -> str:
             f"xllamacpp {version} is installed, but this binding was checked against {WHEEL}: "
             'pip install "twopan[local]"'
         )
-    return f"xllamacpp {version} {platform.machine().lower()}, {CHUNK} a pass"
+    return f"xllamacpp {version} {platform.machine().lower()}, {CHUNK}/{ROWS} a pass"
 
 
 class _ModelParams(c.Structure):

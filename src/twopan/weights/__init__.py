@@ -197,6 +197,7 @@ def pull(
     }
     failures = []
     with _locked(within / f"{name}.lock", lambda: tell("waiting for another pull", 0, model.size)):
+        _replace(within / f"{name}.LICENSE.txt", licence_text(model))  # never weights without it
         if target.exists() and digest(target, within) == model.sha256:
             return target
         for place in fetchers if source == "auto" else [source]:
@@ -211,7 +212,6 @@ def pull(
                 _discard(partial)
                 failures.append(f"{place}: the file's SHA-256 was {actual}, so it was deleted")
                 continue
-            _replace(within / f"{name}.LICENSE.txt", licence_text(model))
             os.replace(partial, target)
             _discard(partial)
             digest(target, within)
