@@ -61,10 +61,7 @@ def test_a_module_begins_with_the_one_idea_it_holds(path):
 
 def test_importing_twopan_imports_nothing_heavy():
     heavy = "numpy scipy aiohttp jinja2 pyarrow rich xllamacpp anyio msgspec asyncio"
-    code = (
-        "import sys, twopan; "
-        f"print(*(m for m in '{heavy}'.split() if m in sys.modules))"
-    )
+    code = f"import sys, twopan; print(*(m for m in '{heavy}'.split() if m in sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )

@@ -111,7 +111,9 @@ def test_probabilities_decide_only_where_asked_to():
         replace(
             v,
             votes=tuple(
-                replace(c, a_first=replace(c.a_first, p_a=0.51), b_first=replace(c.b_first, p_a=0.51))
+                replace(
+                    c, a_first=replace(c.a_first, p_a=0.51), b_first=replace(c.b_first, p_a=0.51)
+                )
                 for c in v.votes
             ),
         )

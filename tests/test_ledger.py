@@ -62,7 +62,9 @@ def test_whatever_can_change_an_answer_changes_the_key(changes):
 
 def test_the_parts_of_a_request_do_not_run_into_each_other():
     one = Request(endpoint="e", model="m", messages=(Message("system", "ab"), Message("user", "c")))
-    other = Request(endpoint="e", model="m", messages=(Message("system", "a"), Message("user", "bc")))
+    other = Request(
+        endpoint="e", model="m", messages=(Message("system", "a"), Message("user", "bc"))
+    )
     assert one.key != other.key
     assert request().key != Request(endpoint="x", model="judge-x", messages=request().messages).key
 
@@ -95,7 +97,9 @@ async def test_many_writers_at_once_lose_nothing(ledger):
         *(answer(ledger, run, request(str(i)), Completion(text=str(i))) for i in range(300))
     )
     assert all(next(ledger.recall(request(str(i)).key)).text == str(i) for i in range(300))
-    assert ledger.query("select count(*) as n from attempts where outcome = 'answered'")[0]["n"] == 300
+    assert (
+        ledger.query("select count(*) as n from attempts where outcome = 'answered'")[0]["n"] == 300
+    )
 
 
 async def test_a_row_that_cannot_be_stored_takes_no_other_with_it(ledger):

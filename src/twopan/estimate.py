@@ -43,10 +43,14 @@ class Rehearsal(Client):
 
     def __init__(self, provider: Provider, ledger: Ledger, *, price: Price | None) -> None:
         super().__init__(provider, ledger, price=price)
+        self.asked: set[str] = set()
         self.characters = 0
         self.most_output = 0
 
     async def _ask(self, request: Request) -> Completion:
+        if request.key in self.asked:
+            return Completion(text=STAND_IN)
+        self.asked.add(request.key)
         self.characters += sum(len(message.text) for message in request.messages)
         self.most_output += request.max_tokens
         self.meter.calls += 1

@@ -81,7 +81,7 @@ def local_spec(name: str = "") -> Spec:
     from twopan import weights
 
     path = name if name.endswith(".gguf") else None
-    model = Path(name).name if path else name or weights.default()
+    model = Path(name).name if path else name or weights.DEFAULT
     # Free of charge, one judgement at a time, and slow on a small machine.
     price = Price(input=0.0, output=0.0)
     return Spec(

@@ -34,4 +34,5 @@ def find(kind: str, name: str, ours: Mapping[str, str]) -> Any:
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{kind} {name!r}: {error}") from None
+        hint = nearest(name.partition(":")[0], known)
+        raise ConfigError(f"{kind} {name!r}: {error}{hint}") from None

@@ -75,31 +75,39 @@ def main(argv: Sequence[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        status = twopan.main(args=argv, standalone_mode=False)
-    except click.exceptions.Abort:
-        status = INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        status = USAGE
-    except TwopanError as error:
-        complain(str(error))
-        status = status_of(error)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. Nothing more can be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = UNFINISHED
-    except KeyboardInterrupt:
-        complain("interrupted")
-        status = INTERRUPTED
-    except Exception as error:
-        if os.environ.get("TWOPAN_DEBUG"):
-            raise
-        complain(
-            f"a fault of ours: {type(error).__name__}: {error}\n"
-            "Set TWOPAN_DEBUG=1 to see where it happened, and please report it."
-        )
-        status = UNFINISHED
-    sys.exit(status or 0)
+        status = twopan.main(args=argv, standalone_mode=False) or 0
+    except BaseException as error:
+        status = ended(error)
+    sys.exit(status)
+
+
+def ended(error: BaseException) -> int:
+    """Say what went wrong, and return the exit status for it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    match error:
+        case click.ClickException():
+            error.show()
+            return USAGE
+        case TwopanError():
+            complain(str(error))
+            return status_of(error)
+        case KeyboardInterrupt() | click.Abort():
+            complain("interrupted")
+            return INTERRUPTED
+        case BrokenPipeError():
+            # Whoever read our output has seen enough. Nothing more can be written, even at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return UNFINISHED
+        case SystemExit() | click.exceptions.Exit():
+            raise error
+    if os.environ.get("TWOPAN_DEBUG"):
+        raise error
+    complain(
+        f"a fault of ours: {type(error).__name__}: {error}\n"
+        "Set TWOPAN_DEBUG=1 to see where it happened, and please report it."
+    )
+    return UNFINISHED
 
 
 def status_of(error: TwopanError) -> int:

@@ -1,0 +1,446 @@
+"""The command line, run as a user runs it: real processes, real files, a real server."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from servers.chat import completion, serve
+
+ROOT = Path(__file__).parent.parent
+CANDIDATE, BASELINE = (str(ROOT / "examples" / f"{n}.jsonl") for n in ("candidate", "baseline"))
+
+
+def letter_of(seen):
+    """An honest judge: it prefers GOOD; where neither is, the one whose text is longer."""
+    prompt = seen.json["messages"][-1]["content"]
+    a, b = (prompt.partition(f"<response_{x} ")[2].partition("</response_")[0] for x in "ab")
+    letter = "A" if ("GOOD" in a, len(a)) > ("GOOD" in b, len(b)) else "B"
+    return completion(letter, usage={"prompt_tokens": len(prompt) // 4, "completion_tokens": 1})
+
+
+@pytest.fixture
+def env(tmp_path):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TWOPAN", "OPENAI"))}
+    return kept | {
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), kept.get("PYTHONPATH")])),
+    }
+
+
+@pytest.fixture
+def twopan(tmp_path, env):
+    def run(*args, check=None, **changes):
+        done = subprocess.run(
+            [sys.executable, "-m", "twopan", *map(str, args)],
+            capture_output=True, encoding="utf-8", timeout=120, check=False,
+            **{"cwd": tmp_path, **changes, "env": env | changes.get("env", {})},
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr, done.stderr
+        if check is not None:
+            assert done.returncode == check, (done.returncode, done.stdout, done.stderr)
+        return done
+
+    return run
+
+
+@pytest.fixture
+def pairs_file(tmp_path):
+    def make(n=20, name="pairs.jsonl"):
+        path = tmp_path / name
+        rows = [
+            {
+                "id": str(i),
+                "instruction": f"Say what is good about {i}.",
+                "response_a": f"GOOD {i}.",
+                "response_b": f"POOR and rather long {i}.",
+            }
+            for i in range(n)
+        ]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    return make
+
+
+@pytest.fixture
+def server():
+    with serve(otherwise=letter_of) as server:
+        yield server
+
+
+def judge(server):
+    return "--judge", f"openai:fake@{server.url}"
+
+
+def attempts(ledger):
+    with sqlite3.connect(ledger) as db:
+        return dict(db.execute("select outcome, count(*) from attempts group by 1").fetchall())
+
+
+# ---- gate ----
+
+
+def test_a_better_candidate_is_promoted_with_status_0(twopan, pairs_file, server, tmp_path):
+    done = twopan(
+        "gate", pairs_file(), *judge(server), "--report", "r.html", "--json", "r.json", check=0
+    )
+    assert done.stdout.startswith("promote: ")
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert (result["decision"], result["wins"], result["run"]["calls"]) == ("promote", 20, 40)
+    assert "<!doctype html>" in (tmp_path / "r.html").read_text(encoding="utf-8").lower()
+
+
+def test_a_worse_candidate_keeps_the_baseline_with_status_1(twopan, tmp_path, server):
+    rows = [
+        {
+            "id": str(i),
+            "instruction": "Say.",
+            "response_a": f"POOR {i}.",
+            "response_b": f"GOOD {i}.",
+        }
+        for i in range(20)
+    ]
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert twopan("gate", "p.jsonl", *judge(server), check=1).stdout.startswith("keep: ")
+
+
+def test_too_little_evidence_is_inconclusive_with_status_4(twopan, pairs_file, server):
+    done = twopan("gate", pairs_file(3), *judge(server), check=4)
+    assert done.stdout.startswith("inconclusive: ")
+
+
+def test_too_few_verdicts_could_not_finish_with_status_3(twopan, pairs_file):
+    with serve(otherwise=lambda seen: completion("Both are nice.")) as server:
+        done = twopan("gate", pairs_file(5), *judge(server), check=3)
+    assert "0 of 5 pairs were judged" in done.stdout
+    assert "unparsed" in done.stderr
+
+
+def test_a_second_run_is_served_from_the_ledger_from_anywhere(twopan, pairs_file, server, tmp_path):
+    path = pairs_file()
+    twopan("gate", path, *judge(server), check=0)
+    asked = len(server.requests)
+    (tmp_path / "elsewhere").mkdir()
+    done = twopan("gate", path, *judge(server), "--json", "-", cwd=tmp_path / "elsewhere")
+    run = json.loads(done.stdout)["run"]
+    assert (len(server.requests), run["calls"], run["recalled"]) == (asked, 0, 40)
+    assert "ledger.sqlite" in done.stderr
+
+
+def test_a_changed_rubric_is_another_judge_and_mixes_with_nothing(twopan, pairs_file, server):
+    path = pairs_file(5)
+    one = json.loads(twopan("gate", path, *judge(server), "--json", "-").stdout)
+    other = json.loads(
+        twopan("gate", path, *judge(server), "--rubric", "conciseness", "--json", "-").stdout
+    )
+    assert one["signature"] != other["signature"]
+    assert other["run"]["recalled"] == 0
+
+
+def test_json_on_standard_output_is_json_and_nothing_else(twopan, pairs_file, server):
+    done = twopan("gate", pairs_file(), *judge(server), "--json", "-")
+    json.loads(done.stdout, parse_constant=lambda c: pytest.fail(f"{c} is not JSON"))
+
+
+def test_two_files_are_joined_and_what_is_left_over_is_listed(twopan, server, tmp_path):
+    for name, ids in (("a", "123"), ("b", "234")):
+        rows = [{"id": i, "prompt": "Say.", "response": f"{name} {i}"} for i in ids]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    done = twopan("gate", "a.jsonl", "b.jsonl", *judge(server), "--json", "-")
+    result = json.loads(done.stdout)
+    assert (result["pairs"], result["candidate"], result["baseline"]) == (2, "a", "b")
+    assert done.stderr.count("have no partner") == 2
+
+
+def test_the_output_may_be_read_by_head(pairs_file, server, env, tmp_path):
+    command = (
+        f"{sys.executable} -m twopan judge {pairs_file(200)} {' '.join(judge(server))} | head -1"
+    )
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120,
+        check=False,
+    )  # fmt: skip
+    json.loads(done.stdout)
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+def test_text_is_utf8_whatever_the_locale_says(twopan, server, tmp_path):
+    row = {"id": "1", "instruction": "é你", "response_a": "✅ GOOD", "response_b": "😀"}
+    (tmp_path / "d.jsonl").write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
+    done = twopan(
+        "judge", "d.jsonl", *judge(server), env={"LC_ALL": "C", "PYTHONUTF8": "0"}, check=0
+    )
+    assert json.loads(done.stdout)["choice"] == "a"
+    assert "é你" in server.requests[0].json["messages"][-1]["content"]
+
+
+# ---- judge, verdict lines ----
+
+
+def test_verdict_lines_come_in_the_order_of_the_pairs_at_any_concurrency(twopan, pairs_file):
+    path, lines = pairs_file(30), []
+    for concurrency in (1, 16):
+        with serve(otherwise=letter_of, latency_s=0.002) as server:
+            done = twopan(
+                "judge", path, "--judge", f"openai:fake@{server.url}", "--concurrency", concurrency,
+                "--ledger", f"{concurrency}.sqlite", check=0,
+            )  # fmt: skip
+            lines.append(done.stdout.replace(server.url, "URL"))
+    assert lines[0] == lines[1]
+    assert [json.loads(line)["item"] for line in lines[0].splitlines()] == [
+        str(i) for i in range(30)
+    ]
+
+
+def test_recorded_verdicts_stand_in_for_a_judge(twopan, pairs_file, server, tmp_path):
+    path = pairs_file()
+    (tmp_path / "v.jsonl").write_text(twopan("judge", path, *judge(server), check=0).stdout)
+    asked = len(server.requests)
+    done = twopan("gate", path, "--verdicts", "v.jsonl", check=0)
+    assert done.stdout.startswith("promote: ")
+    assert len(server.requests) == asked
+
+
+def test_a_pair_without_a_recorded_verdict_is_unjudged(twopan, pairs_file, server, tmp_path):
+    path = pairs_file()
+    lines = twopan("judge", path, *judge(server), check=0).stdout.splitlines()
+    (tmp_path / "v.jsonl").write_text("\n".join(lines[:10]))
+    done = twopan("gate", path, "--verdicts", "v.jsonl", "--json", "-", check=3)
+    assert json.loads(done.stdout)["unjudged"] == {"not_recorded": 10}
+
+
+# ---- before anything is paid ----
+
+
+def test_a_dry_run_says_what_it_would_take_and_calls_nobody(twopan, pairs_file, server):
+    done = twopan("gate", pairs_file(100), *judge(server), "--dry-run", "--json", "-", check=0)
+    told = json.loads(done.stdout)
+    assert (told["pairs"], told["calls"], told["recalled"]) == (100, 200, 0)
+    assert told["cost_usd"] is None
+    assert "no price" in done.stderr
+    assert server.requests == []
+
+
+def test_a_dry_run_knows_what_the_ledger_holds_and_what_prepair_shares(twopan, pairs_file, server):
+    path = pairs_file(4)
+    told = json.loads(
+        twopan(
+            "gate", path, *judge(server), "--protocol", "prepair", "--dry-run", "--json", "-"
+        ).stdout
+    )
+    assert told["calls"] == 16
+    twopan("gate", path, *judge(server))
+    told = json.loads(twopan("gate", path, *judge(server), "--dry-run", "--json", "-").stdout)
+    assert (told["calls"], told["recalled"]) == (0, 8)
+
+
+WRONG = [
+    (["gate", "absent.jsonl"], ["absent.jsonl"]),
+    (["gate", "empty.jsonl"], ["empty.jsonl", "0 rows"]),
+    (["gate", "broken.jsonl"], ["broken.jsonl: line 2"]),
+    (["gate", "columns.jsonl"], ["response_a", "frage"]),
+    (["gate", "twice.jsonl"], ["twice.jsonl: line 2", "id"]),
+    (["gate", "pairs.jsonl", "--treshold", "0.5"], ["--threshold"]),
+    (["gate", "pairs.jsonl", "--threshold", "7"], ["threshold"]),
+    (["gat", "pairs.jsonl"], ["did you mean gate"]),
+    (["gate", "pairs.jsonl", "--config", "misspelt.toml"], ["treshold", "threshold"]),
+    (["gate", "pairs.jsonl", "--config", "c.yaml"], ["c.yaml", "TOML"]),
+    (["gate", "pairs.jsonl", "--config", "key.toml"], ["key_env"]),
+    (["gate", "pairs.jsonl", "--judge", "opnai:x"], ["openai"]),
+    (["gate", "pairs.jsonl", "--judge", "openai:x"], ["OPENAI_API_KEY"]),
+    (["gate", "pairs.jsonl", "--judge", "local:nothing"], ["qwen2.5-coder-1.5b"]),
+    (["gate", "pairs.jsonl", "--judge", "local:no.gguf"], ["no.gguf"]),
+    (["gate", "pairs.jsonl", "--rubric", "helpfullness"], ["did you mean helpfulness"]),
+    (["gate", "pairs.jsonl", "--protocol", "pairwize"], ["did you mean pairwise"]),
+    (["gate", "pairs.jsonl", "--prompts", "nowhere"], ["nowhere"]),
+    (["gate", "pairs.jsonl", "--budget", "lots"], ["--budget"]),
+    (["gate", "pairs.jsonl", "--map", "instrction=x"], ["instruction"]),
+    (["gate", "pairs.jsonl", "--report", "/proc/x/r.html"], ["/proc/x/r.html"]),
+    (["gate", "pairs.jsonl", "--ledger", "/proc/x/l.sqlite"], ["/proc/x/l.sqlite"]),
+    (["gate", "pairs.jsonl", "--judge", "openai:x@http://h/v1?key=sk-CANARY00000000"], ["key"]),
+    (["gate", "a", "b", "c"], ["two files"]),
+    (["ledger", "runs"], ["no ledger"]),
+    (["rubrics", "helpfulnes"], ["did you mean helpfulness"]),
+]
+
+
+@pytest.mark.parametrize(("args", "said"), WRONG, ids=[" ".join(args) for args, _ in WRONG])
+def test_bad_input_gets_one_clear_line_and_status_2(twopan, pairs_file, tmp_path, args, said):
+    pairs_file(2)
+    row = json.dumps({"id": "1", "instruction": "i", "response_a": "a", "response_b": "b"})
+    files = {
+        "empty.jsonl": "",
+        "broken.jsonl": f"{row}\n{{\n",
+        "columns.jsonl": json.dumps({"frage": "x"}),
+        "twice.jsonl": f"{row}\n{row}\n",
+        "misspelt.toml": "treshold = 0.5\n",
+        "c.yaml": "judge: {model: m}\nswap_ordr: true\n",
+        "key.toml": '[judges.mine]\nprovider = "openai"\nmodel = "m"\napi_key = "sk-CANARY00000000"\n'
+        'judge = "mine"\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    if "key.toml" in args:
+        args = [*args, "--judge", "mine"]
+    done = twopan(*args, check=2)
+    for word in said:
+        assert word in done.stderr, done.stderr
+    assert "CANARY" not in done.stderr + done.stdout
+    assert done.stdout == ""
+
+
+def test_a_server_that_is_not_there_ends_the_run_with_status_3(twopan, pairs_file):
+    done = twopan("gate", pairs_file(5), "--judge", "openai:x@http://127.0.0.1:9/v1", check=3)
+    assert "127.0.0.1" in done.stderr
+
+
+def test_a_key_that_is_refused_ends_the_run_at_once_and_is_shown_nowhere(
+    twopan, pairs_file, tmp_path
+):
+    key = "sk-CANARY0000000000000000"
+    refusal = {"status": 401, "json": {"error": {"message": f"Incorrect API key: {key}"}}}
+    with serve(otherwise=lambda seen: refusal) as server:
+        done = twopan(
+            "gate", pairs_file(50), *judge(server), "--key-env", "MY_KEY", "--report", "r.html",
+            env={"MY_KEY": key}, check=3,
+        )  # fmt: skip
+        assert server.requests[0].headers["Authorization"] == f"Bearer {key}"
+        assert len(server.requests) <= 32  # of 100: those under way, and their successors
+    assert "CANARY" not in done.stdout + done.stderr
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            assert b"CANARY" not in file.read_bytes(), file
+
+
+def test_a_key_for_openai_is_not_sent_to_anybody_else(twopan, pairs_file, server):
+    twopan("gate", pairs_file(1), *judge(server), env={"OPENAI_API_KEY": "sk-CANARY00000000"})
+    assert all("Authorization" not in seen.headers for seen in server.requests)
+
+
+# ---- stopping and going on ----
+
+
+def start(env, tmp_path, *args):
+    return subprocess.Popen(
+        [sys.executable, "-m", "twopan", *map(str, args)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=env,
+    )  # fmt: skip
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_a_run_that_goes_on_where_it_stopped(
+    twopan, pairs_file, env, tmp_path, number
+):
+    path = pairs_file(100)
+    with serve(otherwise=letter_of, latency_s=0.05) as server:
+        args = ["gate", path, *judge(server), "--ledger", "l.sqlite", "--concurrency", 4]
+        process = start(env, tmp_path, *args)
+        wait_for(lambda: len(server.requests) > 40)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 130, said
+        assert "run the same command again" in said
+        assert "twopan gate" in said
+        assert "Traceback" not in said
+        assert attempts(tmp_path / "l.sqlite").keys() == {"answered"}
+        done = twopan(*args, "--json", "-", check=0)
+        assert len(server.requests) == 200
+    assert json.loads(done.stdout)["wins"] == 100
+
+
+def test_after_kill_9_nothing_acknowledged_is_lost_and_little_is_asked_again(
+    twopan, pairs_file, env, tmp_path
+):
+    path, asked_before = pairs_file(60), 0
+    with serve(otherwise=letter_of, latency_s=0.02) as server:
+        args = ["gate", path, *judge(server), "--ledger", "l.sqlite", "--concurrency", 4]
+        for target in (20, 50, 80):
+            process = start(env, tmp_path, *args)
+            wait_for(lambda goal=target: len(server.requests) > goal)
+            process.kill()
+            process.communicate(timeout=60)
+            with sqlite3.connect(tmp_path / "l.sqlite") as db:
+                answered = db.execute("select count(*) from replies").fetchone()[0]
+            assert answered >= asked_before
+            asked_before = answered
+        done = twopan(*args, "--json", "-", check=0)
+        calls = len(server.requests)
+    assert calls <= 120 + 3 * 4
+    outcomes = attempts(tmp_path / "l.sqlite")
+    assert outcomes["answered"] == 120
+    assert outcomes.get("unknown", 0) >= calls - 120
+    with serve(otherwise=letter_of) as fresh:
+        whole = twopan(
+            "gate", path, *judge(fresh), "--ledger", "whole.sqlite", "--json", "-", check=0
+        )
+    ours, theirs = json.loads(done.stdout), json.loads(whole.stdout)
+    for result in (ours, theirs):
+        del result["run"], result["signature"]
+    assert ours == theirs
+
+
+def test_a_budget_stops_with_status_5_and_the_rest_is_done_later(
+    twopan, pairs_file, server, tmp_path
+):
+    args = ["gate", pairs_file(20), *judge(server), "--ledger", "l.sqlite"]
+    done = twopan(*args, "--budget", "10calls", check=5)
+    assert "10 calls" in done.stderr
+    assert "run the same command again" in done.stderr
+    assert len(server.requests) == 10
+    twopan(*args, check=0)
+    assert len(server.requests) == 40
+
+
+def test_offline_without_a_ledger_nothing_is_judged(twopan, pairs_file, server):
+    twopan("gate", pairs_file(3), *judge(server), "--offline", check=3)
+    assert server.requests == []
+
+
+# ---- ledger ----
+
+
+def test_the_ledger_can_be_read_exported_and_verified(twopan, pairs_file, server, tmp_path):
+    path = pairs_file(5)
+    lines = twopan("judge", path, *judge(server), check=0).stdout
+    run = json.loads(twopan("ledger", "runs", "--json", check=0).stdout)
+    assert (run["state"], run["pairs"], run["judged"]) == ("finished", 5, 5)
+    assert twopan("ledger", "export", run["run"], check=0).stdout == lines
+    shown = json.loads(twopan("ledger", "show", run["run"], check=0).stdout)
+    assert shown["config"]["rubric"] == "helpfulness"
+    assert shown["command"][0] == "twopan"
+    key = sqlite3.connect(tmp_path / "data" / "twopan" / "ledger.sqlite").execute(
+        "select key from calls limit 1"
+    ).fetchone()[0]  # fmt: skip
+    call = json.loads(twopan("ledger", "show", key[:12], check=0).stdout)
+    assert call["replies"][0]["text"] in ("A", "B")
+    assert "all whole" in twopan("ledger", "verify", check=0).stdout
+    assert json.loads(twopan("ledger", "cost", "--json", check=0).stdout)["answered"] == 10
+    twopan("ledger", "vacuum", check=0)
+
+
+def test_a_report_can_be_made_again_for_nothing(twopan, pairs_file, server, tmp_path):
+    path = pairs_file(5)
+    twopan("gate", path, *judge(server))
+    asked = len(server.requests)
+    twopan("gate", path, *judge(server), "--offline", "--report", "later.html")
+    assert (tmp_path / "later.html").is_file()
+    assert len(server.requests) == asked
+
+
+@pytest.mark.parametrize("verb", [[], ["gate"], ["judge"], ["ledger"], ["models"], ["rubrics"]])
+def test_every_verb_explains_itself_with_an_example(twopan, verb):
+    assert "twopan " in twopan(*verb, "--help", check=0).stdout.partition("xample")[2]
