@@ -282,8 +282,7 @@ def test_bad_input_gets_one_clear_line_and_status_2(twopan, pairs_file, tmp_path
         "twice.jsonl": f"{row}\n{row}\n",
         "misspelt.toml": "treshold = 0.5\n",
         "c.yaml": "judge: {model: m}\nswap_ordr: true\n",
-        "key.toml": '[judges.mine]\nprovider = "openai"\nmodel = "m"\napi_key = "sk-CANARY00000000"\n'
-        'judge = "mine"\n',
+        "key.toml": '[judges.mine]\nprovider = "openai"\nmodel = "m"\napi_key = "sk-CANARY000"\n',
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)

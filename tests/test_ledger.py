@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_written_is_said_at_once(tmp_path):
         Ledger(tmp_path / "file" / "ledger.sqlite")
 
 
-async def test_a_process_that_died_leaves_unknown_outcomes_behind(tmp_path):
+def test_a_process_that_died_leaves_unknown_outcomes_behind(tmp_path):
     """What was acknowledged before a kill -9 is there; what was under way is unknown."""
     path = tmp_path / "ledger.sqlite"
     script = textwrap.dedent(f"""

@@ -105,7 +105,8 @@ def complaint(data: Any, text: str) -> tuple[str, str, int | None]:
     if isinstance(data, list) and data:
         data = data[0]
     if not isinstance(data, dict):
-        return re.sub(r"<(style|script).*?(?:</\1>|$)|<[^>]*>", " ", text, flags=re.S | re.I), "", None
+        tags = r"<(style|script).*?(?:</\1>|$)|<[^>]*>"
+        return re.sub(tags, " ", text, flags=re.S | re.I), "", None
     error = data.get("error") or data.get("detail") or data
     if isinstance(error, list):  # FastAPI: one entry a field, with the path to it
         error = {"message": "; ".join(map(_field, error))}
