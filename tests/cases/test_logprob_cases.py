@@ -1,8 +1,8 @@
 """The replayable LOGP cases: token log-probabilities under a scale, and what may come of them."""
 
 import pytest
-from cases.loading import cases
 
+from cases.loading import cases
 from twopan.errors import Unparsed
 from twopan.protocols.logprobs import distribution, method_counts, weighed
 from twopan.providers import TokenLogprobs

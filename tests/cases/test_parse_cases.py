@@ -1,8 +1,8 @@
 """The replayable PARSE cases: a judge's reply under a contract, and what may come of it."""
 
 import pytest
-from cases.loading import cases
 
+from cases.loading import cases
 from twopan.errors import Unparsed, VerdictError
 from twopan.protocols.parsing import Contract, read
 

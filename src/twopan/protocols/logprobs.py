@@ -24,6 +24,8 @@ from twopan.providers import TokenLogprobs
 
 _TOO_MUCH = 0.01
 """How far above 1 the probabilities of one position may add up, for rounding."""
+_REACH = 32
+"""Tokens that a label, and white space before it, may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +91,8 @@ def distribution(
     """
     if not positions or not 0 <= start < len(positions):
         raise Unparsed("logprobs_missing", "the reply came without log-probabilities")
-    walk = _Walk(positions, labels)
-    walk.step(start, "", 1.0)
+    walk = _Walk(positions[start : start + _REACH], labels)
+    walk.step(0, "", 1.0)
     mass, undecided = math.fsum(walk.found.values()), math.fsum(walk.undecided.values())
     if mass <= 0:
         raise Unparsed("no_score_mass", f"none of {', '.join(labels)} was among the likely tokens")
@@ -243,7 +245,7 @@ class _Walk:
             said = _digits(_visible(token))
             word = begun + (said if begun else said.lstrip())
             whole = word.rstrip()
-            if whole != word or not self._goes_on(whole):
+            if (whole and whole != word) or not self._goes_on(whole):
                 self._settle(whole, weight * p)
             elif token == position.token and index + 1 < len(self.positions):
                 self.step(index + 1, whole, weight * p)
@@ -257,7 +259,7 @@ class _Walk:
 
     def _goes_on(self, word: str) -> bool:
         begun = word if self.exact else word.casefold()
-        return any(len(key) > max(1, len(begun)) and key.startswith(begun) for key in self.keys)
+        return not begun or any(len(k) > len(begun) and k.startswith(begun) for k in self.keys)
 
 
 def _probabilities(position: TokenLogprobs) -> dict[str, float]:

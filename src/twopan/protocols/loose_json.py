@@ -28,6 +28,9 @@ _STRICT_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{
 _STRICT_BARE = re.compile(
     r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null"
 )
+_OPENING = re.compile(r"\{(?=\s*+[\"'“”\w/#}])")
+_DEEPEST = 100
+"""Levels of nesting beyond which something is no answer of a judge."""
 _WRAPPERS = 3
 """How many objects of a single member are looked through: ``{"result": {"score": 4}}``."""
 
@@ -69,12 +72,12 @@ def scan(text: str) -> Scan:
     """
     objects: list[Object] = []
     broken = unclosed = False
-    start = text.find("{")
-    while start >= 0:
-        attempt = _Attempt(text, start)
+    opening = _OPENING.search(text)
+    while opening:
+        attempt = _Attempt(text, opening.start())
         if attempt.failed_at is None:
             objects.append(attempt.result())
-            start = text.find("{", objects[-1].end)
+            opening = _OPENING.search(text, objects[-1].end)
             continue
         if attempt.failed_at == len(text):
             unclosed = True
@@ -82,7 +85,7 @@ def scan(text: str) -> Scan:
         broken |= attempt.keyed
         # Going on from the failure, not from inside what was read, keeps this linear; and an
         # object quoted inside a broken one is not an answer.
-        start = text.find("{", max(attempt.failed_at, start + 1))
+        opening = _OPENING.search(text, max(attempt.failed_at, opening.end()))
     return Scan(objects, broken, unclosed)
 
 
@@ -121,7 +124,7 @@ class _Attempt:
     def result(self) -> Object:
         return Object(self.start, self.end, self.members, self.repaired)
 
-    def _read(self) -> None:  # noqa: PLR0912  a state machine reads best in one piece
+    def _read(self) -> None:  # noqa: PLR0912, PLR0915  a state machine reads best in one piece
         text, position = self.text, self.start
         open_: list[str] = []
         expect = "value"
@@ -139,10 +142,15 @@ class _Attempt:
                 self.repaired = True
                 continue
             lexeme = token.group() if kind != "string" else ""
+            if kind == "string" and expect == "next" and open_[-1] == "{":
+                expect, self.repaired = "key", True  # only a comma is missing
             if lexeme in ("{", "[") and expect in ("value", "item", "first item"):
                 if len(open_) == 1:
                     opened = begin
                 open_.append(lexeme)
+                if len(open_) > _DEEPEST:
+                    self.failed_at = begin
+                    return
                 expect = "first key" if lexeme == "{" else "first item"
             elif lexeme in ("}", "]") and open_ and open_[-1] == "{["[lexeme == "]"]:
                 if expect in ("colon", "value"):
@@ -186,5 +194,7 @@ class _Attempt:
         """No token: the end of the text, or a string that never ends."""
         self.failed_at = len(self.text)
         if position == len(self.text) and expect == "next" and open_ == ["{"]:
-            # Only the last brace is missing.
+            # Only the last brace is missing; but a number that touches the end may be cut.
+            if self.text[-1].isalnum():
+                return
             self.failed_at, self.end, self.repaired = None, position, True

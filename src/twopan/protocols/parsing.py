@@ -11,7 +11,7 @@ only where a single reading exists, and are flagged. Every step is linear in the
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -25,7 +25,7 @@ from twopan.verdict import Choice
 
 Format = Literal["line", "bracket", "json", "tag", "bare", "sentence"]
 
-LONGEST = 200_000
+LONGEST = 128_000
 """Characters of an answer, without its reasoning, beyond which it is not read."""
 
 
@@ -158,13 +158,13 @@ class _Page:
 
     @classmethod
     def of(cls, raw: str) -> "_Page":
-        where: Sequence[int] = range(len(raw) + 1)
-        text = raw
+        text = _without_end_tokens(raw)
+        where: Sequence[int] = range(len(text) + 1)
         if not raw.isascii():
             if _INVISIBLE.search(raw):
-                where = [i for i, c in enumerate(raw) if not _INVISIBLE.match(c)]
-                text = "".join([raw[i] for i in where])
-                where.append(len(raw))
+                where = [i for i, c in enumerate(text) if not _INVISIBLE.match(c)]
+                text, end = "".join([text[i] for i in where]), len(text)
+                where.append(end)
             text = "".join([_plain(c) for c in text])
         return cls(text=text, raw=raw, where=where)
 
@@ -195,6 +195,23 @@ class _Page:
             if end - start > 1 and not _OVERRIDES.isdisjoint(region):
                 raise Unparsed("ambiguous", "characters around the verdict reverse its order")
         return Reading(value=found.value, flags=tuple(dict.fromkeys(flags)), span=span)
+
+
+_END_TOKENS = (
+    "</s>", "<eos>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<|end|>",
+    "<end_of_turn>", "<|return|>", "<｜end▁of▁sentence｜>",
+)  # fmt: skip
+
+
+def _without_end_tokens(raw: str) -> str:
+    """A reply without the sign that it is over, where a local server lets it through."""
+    for _ in range(3):
+        body = raw.rstrip()
+        token = next((t for t in _END_TOKENS if body.endswith(t)), None)
+        if token is None:
+            break
+        raw = body.removesuffix(token)
+    return raw
 
 
 @lru_cache(maxsize=4096)
@@ -263,17 +280,18 @@ def _answer(text: str, *, tag: str, objects: Sequence[loose_json.Object]) -> tup
     start = closers[-1].end() if closers else 0
     for opener in _OPEN.finditer(text, start):
         # In the middle of a line it is talk about tags.
-        if theirs(opener) and _line(text, opener, start) == opener.start():
+        if theirs(opener) and not _before(text, opener.start(), start):
             return start, opener.start()
     return start, len(text)
 
 
-def _line(text: str, match: re.Match[str], floor: int = 0) -> int:
-    """Where the visible part of the line of a match begins."""
-    start = max(text.rfind("\n", floor, match.start()) + 1, floor)
-    while start < match.start() and text[start].isspace():
-        start += 1
-    return start
+def _before(text: str, position: int, floor: int = 0) -> str:
+    """What stands before a position on its line, as far as one looks back."""
+    floor = max(floor, position - _LOOK_BACK)
+    return text[max(text.rfind("\n", floor, position) + 1, floor) : position].lstrip()
+
+
+_LOOK_BACK = 200
 
 
 # ---- markers ----
@@ -294,8 +312,7 @@ class _Marker:
     """Whether more text could not have changed it."""
 
 
-_DRESS = r"[\s*_`~\"'“”‘’«»>|#•-]*+"
-_BEFORE = re.compile(_DRESS + r"(?:```\w*+\s*+)?")
+_DRESS = re.compile(r"[\s*_`~\"'“”‘’«»>|#•-]*+(?:(?<=```)\w++\s*+)?")
 _AFTER = re.compile(r"[\s*_`~\"'“”‘’«»|.!)\]}]*+")
 _REFUSES = re.compile(
     r"\W*(?:i\b|we\b|(?:i'?m )?(?:very |so |truly )?sorry|(?:my )?apologies|unfortunately|as an? )"
@@ -357,6 +374,10 @@ def _whole_reply(contract: Contract, text: str) -> _Marker:
 _LEAD = frozenset(
     ["so", "thus", "therefore", "hence", "and", "my", "our", "the", "final", "overall", "total"]
 )
+_NAMES = frozenset(
+    {"verdict", "answer", "decision", "rating", "score", "judgment", "judgement", "grade"}
+    | {"choice", "conclusion", "result", "winner", "is"}
+)
 _SENTENCE_END = re.compile(r"[.!?:;)\]>|]\s")
 _NOT = re.compile(r"(?:\bnot|n['’]t|\bnever|\bthan|\bneither|\bnor|\binstead of)\W{0,4}\Z", re.I)
 
@@ -370,16 +391,15 @@ def _anchored(before: str) -> bool:
 def _lines(contract: Contract, text: str, cut: bool) -> list[_Marker]:
     """``Verdict: A``, also in bold, as a heading with the verdict below, or as a table row."""
     markers = []
-    for match in _label(contract.label).finditer(text):
-        line = _line(text, match)
-        before = text[line : match.start()]
+    for match in _few(_label(contract.label).finditer(text)):
+        before = _before(text, match.start())
         stop = text.find("\n", match.end())
         stop = len(text) if stop < 0 else stop
         start, exact, sign = match.end(), False, match["sign"]
-        dressed = not _BEFORE.sub("", before).strip()
+        dressed = _opens_line(before)
         if sign == "|":
             stop = min(stop, text.find("|", start) % (len(text) + 1))
-        if not text[start:stop].strip(" \t*_`#-:"):
+        if not text[start:stop].strip(" \t\r*_`#-:"):
             # Nothing more on the line: the verdict is all of the next one.
             start, stop = _next_line(text, stop)
             exact = True
@@ -417,10 +437,22 @@ def _label(label: str) -> re.Pattern[str]:
 
 def _next_line(text: str, start: int) -> tuple[int, int]:
     """The next line that says anything."""
-    while start < len(text) and (text[start].isspace() or text[start] in "*_`>"):
-        start += 1
+    skip = _NOTHING.match(text, start)
+    start = skip.end() if skip else start
     stop = text.find("\n", start)
     return start, len(text) if stop < 0 else stop
+
+
+_NOTHING = re.compile(r"[\s*_`>]*+")
+_MANY = 500
+
+
+def _few(matches: Iterable[re.Match[str]]) -> Iterator[re.Match[str]]:
+    """The matches, unless there are so many that no reading could be told from another."""
+    for count, match in enumerate(matches):
+        if count == _MANY:
+            raise Unparsed("ambiguous", f"more than {_MANY} places look like a verdict")
+        yield match
 
 
 _BRACKET = re.compile(r"\\?\[\\?\[([^\[\]\n]{0,80}?)\\?\]\\?\]")
@@ -430,24 +462,36 @@ _WIDEST = 80
 def _brackets(contract: Contract, text: str, cut: bool) -> list[_Marker]:
     """``[[A]]``, wherever it stands."""
     markers = []
-    for match in _BRACKET.finditer(text):
-        before = text[_line(text, match) : match.start()]
-        name = _BEFORE.sub("", before).strip(" \t*_`:").casefold()
+    for match in _few(_BRACKET.finditer(text)):
+        before = _before(text, match.start())
         markers.append(
             _Marker(
                 match.start(), match.end(),
                 _outcome(contract, text, match.start(1), match.end(1)),
                 firm=not _NOT.search(before[-24:]),
-                alone=name in ("", contract.label.casefold()) and _ends_line(text, match.end()),
+                alone=_leads_in(contract, before) and _ends_line(text, match.end()),
             )
         )  # fmt: skip
     return markers
 
 
+def _opens_line(before: str) -> bool:
+    return _DRESS.fullmatch(before) is not None
+
+
+def _leads_in(contract: Contract, before: str) -> bool:
+    """Whether a marker after these words still has its line to itself: ``Final verdict: [[A]]``."""
+    words = re.findall(r"\w+", before.casefold())
+    if not words:
+        return _opens_line(before)
+    named = before.rstrip(" \t*_`").endswith(":") or words[-1] == "is"
+    return named and _LEAD.union(_NAMES, contract.label.casefold().split()).issuperset(words)
+
+
 def _ends_line(text: str, position: int) -> bool:
-    stop = text.find("\n", position)
-    rest = text[position : len(text) if stop < 0 else stop]
-    return _AFTER.fullmatch(rest) is not None
+    after = _AFTER.match(text, position)
+    end = after.end() if after else position
+    return end == len(text) or "\n" in text[position:end]
 
 
 def _tags(contract: Contract, text: str, cut: bool) -> list[_Marker]:
@@ -455,9 +499,9 @@ def _tags(contract: Contract, text: str, cut: bool) -> list[_Marker]:
     if not contract.tag.strip("<>").replace("_", "").replace("-", "").isalnum():
         return _lone_tags(contract, text)
     name = re.escape(contract.tag.strip("<>"))
-    tags = list(re.finditer(rf"<(/?){name}\s?>", text, re.IGNORECASE))
+    tags = list(_few(re.finditer(rf"<(/?){name}\s?>", text, re.IGNORECASE)))
     markers = []
-    for opener, closer in zip(tags, [*tags[1:], None], strict=True):
+    for opener, closer in zip(tags, [*tags[1:], None], strict=False):
         if opener[1]:
             continue
         closed = closer is not None and bool(closer[1])
@@ -467,12 +511,12 @@ def _tags(contract: Contract, text: str, cut: bool) -> list[_Marker]:
         outcome = _outcome(contract, text, start, stop)
         if not closed and isinstance(outcome, Reading):
             outcome = replace(outcome, flags=(*outcome.flags, "repaired"))
-        before = text[_line(text, opener) : opener.start()]
+        before = _before(text, opener.start())
         markers.append(
             _Marker(
                 opener.start(), end, outcome,
                 firm=not _NOT.search(before[-24:]),
-                alone=not _BEFORE.sub("", before) and _ends_line(text, end),
+                alone=_leads_in(contract, before) and _ends_line(text, end),
                 closed=closed,
             )
         )  # fmt: skip
@@ -481,9 +525,10 @@ def _tags(contract: Contract, text: str, cut: bool) -> list[_Marker]:
 
 def _lone_tags(contract: Contract, text: str) -> list[_Marker]:
     markers = []
-    for match in re.finditer(re.escape(contract.tag) + r"[ \t*_`]*+:?", text, re.IGNORECASE):
+    pattern = re.compile(re.escape(contract.tag) + r"[ \t*_`]*+:?", re.IGNORECASE)
+    for match in _few(pattern.finditer(text)):
         start, stop = _next_line(text, match.end())
-        before = text[_line(text, match) : match.start()]
+        before = _before(text, match.start())
         try:
             outcome: Reading | Unparsed = _value(contract, text, start, stop)
         except Unparsed as failure:
@@ -492,7 +537,7 @@ def _lone_tags(contract: Contract, text: str) -> list[_Marker]:
             _Marker(
                 match.start(), stop, outcome,
                 firm=not _NOT.search(before[-24:]),
-                alone=not _BEFORE.sub("", before),
+                alone=_leads_in(contract, before),
                 closed=stop < len(text),
             )
         )  # fmt: skip
@@ -515,9 +560,9 @@ def _objects(contract: Contract, text: str, cut: bool) -> list[_Marker]:
             repaired = found.repaired or inner.repaired
             flags = outcome.flags + ("repaired",) * repaired + ("coerced",) * coerced
             outcome = replace(outcome, flags=flags)
-        before = text[text.rfind("\n", 0, found.start) + 1 : found.start]
-        alone = not _BEFORE.sub("", before).strip("[ ") and _ends_line(text, found.end)
-        markers.append(_Marker(found.start, found.end, outcome, alone=alone))
+        alone = _opens_line(_before(text, found.start).strip("[ ")) and _ends_line(text, found.end)
+        closed = text[found.end - 1] == "}"
+        markers.append(_Marker(found.start, found.end, outcome, alone=alone, closed=closed))
     if scan.unclosed and cut:
         raise Truncated("the answer ended within its JSON object; allow more tokens")
     if scan.unclosed or scan.broken:
@@ -551,9 +596,11 @@ def _member(contract: Contract, text: str, member: loose_json.Member) -> Reading
     if member.kind == "nested" or (numeric and lexeme.casefold() in ("true", "false")):
         return Unparsed("not_a_number" if numeric else "off_menu", f"{lexeme[:40]} is no verdict")
     if member.kind == "string" and "\\" in lexeme and (said := loose_json.string(lexeme)) != lexeme:
-        found = _outcome(contract, said, 0, len(said))
+        plain = "".join([_plain(c) for c in said])
+        found = _outcome(contract, plain, 0, len(plain))
         if isinstance(found, Reading):
-            found = replace(found, span=(member.start, member.end))
+            flags = found.flags + ("normalised",) * (plain != said)
+            found = replace(found, flags=flags, span=(member.start, member.end))
     else:
         found = _outcome(contract, text, member.start, member.end)
     if numeric and member.kind == "string" and isinstance(found, Reading):
@@ -575,7 +622,7 @@ def _bare(contract: Contract, text: str, cut: bool) -> list[_Marker]:
             if whole and failure.why not in ("not_a_number", "off_menu"):
                 raise
             continue
-        markers.append(_Marker(start, stop, outcome, alone=True, closed=stop < len(text)))
+        markers.append(_Marker(start, stop, outcome, alone=True, closed="\n" in text[stop:]))
     return markers
 
 
@@ -583,17 +630,22 @@ def _sentences(contract: Contract, text: str, cut: bool) -> list[_Marker]:
     """``Output (a) is better``; the last sentence of the reply stands for the last line."""
     markers = []
     previous = 0
-    for match in _phrases(contract).winner.finditer(text):
-        stop = max(text.rfind(c, previous, match.start()) for c in ".!?\n") + 1
-        clause = text[max(stop, match.start() - 200, 0) : match.start()]
+    for match in _few(_phrases(contract).winner.finditer(text)):
+        begins = max(text.rfind(c, previous, match.start()) for c in ".!?\n") + 1
+        clause = text[max(begins, match.start() - 200) : match.start()]
+        last = (
+            not cut
+            and begins >= previous
+            and len(text) - match.end() <= _LONG_SENTENCE
+            and _LAST_CLAUSE.fullmatch(text, match.end()) is not None
+        )
         value = _phrases(contract).entry(match["word"])
-        rest = text[match.end() :][:400]
         markers.append(
             _Marker(
-                match.start(), match.end(),
+                match.start(), len(text) if last else match.end(),
                 Reading(value=value, flags=("coerced",), span=match.span("word")),
-                firm=not _HEDGE.search(clause),
-                alone=bool(_LAST_CLAUSE.fullmatch(rest)) and len(text) - match.end() <= 400,
+                firm=not _HEDGE.search(clause) and not _ONLY_IF.match(text, match.end()),
+                alone=last,
                 closed=match.end() < len(text),
             )
         )  # fmt: skip
@@ -601,11 +653,13 @@ def _sentences(contract: Contract, text: str, cut: bool) -> list[_Marker]:
     return markers
 
 
+_LONG_SENTENCE = 400
+_LAST_CLAUSE = re.compile(r"[^.!?\n]*+[\s.!\"'*”’)]*+")
+_ONLY_IF = re.compile(r"\W*(?:only\s+)?(?:if|when|unless|in terms)\b", re.IGNORECASE)
 _HEDGE = re.compile(
     r"\b(?:not|never|neither|nor|if|whether|cannot|unless|although|though|agree|claims?|says?)\b"
     r"|n['’]t\b", re.IGNORECASE,
 )  # fmt: skip
-_LAST_CLAUSE = re.compile(r"[^.!?\n]*+[\s.!\"'*”’)]*+")
 
 _FINDERS: dict[Format, Callable[[Contract, str, bool], list[_Marker]]] = {
     "line": _lines,
@@ -618,7 +672,9 @@ _FINDERS: dict[Format, Callable[[Contract, str, bool], list[_Marker]]] = {
 
 # ---- values ----
 
-_OPENS = re.compile(r"[\s*_`~\"'“”‘’«(\[$]*+")
+_SLOT = 4000
+"""Characters of a line, from its label on, that are read; an endless remark is no remark."""
+_OPENS = re.compile(r"[\s*_`\"'“”‘’«(\[$]*+")
 _OPENS_EXACT = re.compile(r"[\s*_`(]*+")
 _CLOSES = re.compile(r"[\s*_`~\"'”’»)\]$]*+")
 _STOPS = re.compile(r"[\s*_`~\"'”’»)\]$]*+[.!]?[\s*_`~\"'”’»)\]$|\\]*+")
@@ -632,6 +688,7 @@ _NUMBER = re.compile(r"[+−-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]
 _NUMBER_WORDS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
 )  # fmt: skip
+_ANY_NUMBER = re.compile(rf"{_NUMBER.pattern}|(?:{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE)
 _OUT_OF = re.compile(r"[\s*_`]*+(?:/|\bout\s+of\b|\bof\b)[\s*_`]*+([0-9]+(?:\.[0-9]+)?)", re.I)
 _UNIT = re.compile(r"(?:\s*+%|[\s-]?(?:stars?|points?|pts?|marks?)\b)", re.I)
 
@@ -646,7 +703,7 @@ def _outcome(contract: Contract, text: str, start: int, stop: int) -> Reading | 
 
 def _value(contract: Contract, text: str, start: int, stop: int, *, exact: bool = False) -> Reading:
     """The value that opens a slot; unless ``exact``, a remark set off from it may follow."""
-    slot = text[start:stop]
+    slot = text[start : min(stop, start + _SLOT)]
     said = slot.strip(" \t\r\n*_`~").rstrip(".!").strip(" \t*_`~\"'").casefold()
     if said in _ABSENT:
         raise Unparsed("missing_value", "the verdict was left open")
@@ -726,21 +783,19 @@ def _nothing_else(
     closes = _CLOSES.match(slot, end)
     after = closes.end() if closes else end
     phrases = _phrases(contract) if contract.menu else None
-    if phrases and phrases.wins.match(slot, after):
+    if phrases and (wins := phrases.wins.match(slot, after)):
         rivals = (phrases.entry(m["word"]) for m in phrases.winner.finditer(slot, after))
-        if all(rival == value for rival in rivals):
+        if all(rival == value for rival in rivals) and not _ONLY_IF.match(slot, wins.end()):
             return
         raise Unparsed("ambiguous", "more than one is called better")
-    remark = None if exact else _REMARK.match(slot, after)
+    remark = None if exact or len(slot) == _SLOT else _REMARK.match(slot, after)
     if remark is None or _HESITATES.match(slot, remark.end()) or _RETRACTS.search(slot, after):
         raise Unparsed(
             "off_menu" if contract.menu else _how_it_goes_on(slot, end),
             f"{slot.strip()[:40]!r} is more than a verdict",
         )
     if phrases is None:
-        if _NUMBER.match(slot, remark.end()) or slot[remark.end() :].casefold().startswith(
-            _NUMBER_WORDS
-        ):
+        if _ANY_NUMBER.match(slot, remark.end()):
             raise Unparsed("ambiguous", f"{slot.strip()[:40]!r} has more than one number")
     elif (rival := phrases.slot.match(slot, remark.end())) and phrases.entry(
         rival["word"]
@@ -820,9 +875,9 @@ def _phrases(contract: Contract) -> _Phrases:
     ends = r"(?![\w+%&#/]|\s*[<>=/]|[’'-]\w|-)"
     core = rf"(?P<word>{words}){ends}"
     return _Phrases(
-        slot=re.compile(rf"(?P<noun>{_NOUN}[\s#]*\(?\s*)?{core}", re.IGNORECASE),
+        slot=re.compile(rf"(?P<noun>{_NOUN}[\s#_-]*\(?\s*)?{core}", re.IGNORECASE),
         winner=re.compile(
-            rf"\b(?P<noun>{_NOUN}[\s#]*\(?\s*){core}[)\]*_\"”]*{_WINS}", re.IGNORECASE
+            rf"\b(?P<noun>{_NOUN}[\s#_-]*\(?\s*){core}[)\]*_\"”]*{_WINS}", re.IGNORECASE
         ),
         wins=re.compile(_WINS.removeprefix(r"\s+"), re.IGNORECASE),
         menu=contract.menu,
