@@ -1,6 +1,6 @@
 """Write cli.md: the help texts of every verb, as the program prints them.
 
-    python docs/make_cli.py
+python docs/make_cli.py
 """
 
 from collections.abc import Iterator

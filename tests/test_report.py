@@ -19,10 +19,10 @@ from twopan.lines import to_line
 from twopan.pipelines.gate import decide
 from twopan.report import check_writable, listing, notebook, render_gate, write
 from twopan.report.charts import kind, lengths, scores, tally
-from twopan.report.saving import replacing
 from twopan.report.seats import embedded, parts
 from twopan.report.table import COLUMNS, cell, original, write_csv
 from twopan.report.texts import mask, shown, visible
+from twopan.saving import replacing
 
 PAYLOADS = {
     "element": "<img src=x onerror=\"document.title='PWNED'\">",

@@ -1,9 +1,9 @@
 """The few lines a script or a notebook needs: the same pieces that the command line uses.
 
-    import twopan
-    pairs = twopan.read_pairs("candidate.jsonl", "baseline.jsonl")
-    result = twopan.run(twopan.gate(pairs, judge="local"))
-    result.decision
+import twopan
+pairs = twopan.read_pairs("candidate.jsonl", "baseline.jsonl")
+result = twopan.run(twopan.gate(pairs, judge="local"))
+result.decision
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from twopan.ledger import Ledger, default_path
 from twopan.pipelines.gate import Gate, Score
 from twopan.pipelines.gate import gate as gate_by
 from twopan.rubric import Rubric, load
+from twopan.screen import screen
 from twopan.session import open_session
 
 Judges = str | Spec | Sequence[str | Spec]
@@ -31,6 +32,7 @@ async def gate(
     protocol: str = "pairwise",
     rubric: str | Rubric = "helpfulness",
     ledger: str | Path | None = None,
+    allow_suspicious: bool = False,
     threshold: float = 0.5,
     level: float = 0.95,
     min_coverage: float = 0.95,
@@ -40,8 +42,9 @@ async def gate(
     """May the candidate (A of each pair) replace the baseline (B)?
 
     ``judge`` is one spec or several, as on the command line; ``ledger`` a file, by default the one
-    that all of a user's runs share. Further arguments go to :func:`twopan.session.open_session`:
-    budget, concurrency, offline, ...
+    that all of a user's runs share. Data that look like an attempt on the judge are judged, but
+    not decided upon unless ``allow_suspicious``. Further arguments go to
+    :func:`twopan.session.open_session`: budget, concurrency, offline, ...
     """
     with Ledger(ledger or default_path()) as book:
         async with open_session(
@@ -50,6 +53,7 @@ async def gate(
             return await gate_by(
                 opened.jury,
                 _list(pairs),
+                blocked=() if allow_suspicious else screen(_list(pairs)).blocks,
                 threshold=threshold,
                 level=level,
                 min_coverage=min_coverage,

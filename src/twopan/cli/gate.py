@@ -1,7 +1,7 @@
 """``twopan gate``: may the candidate replace the baseline?"""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -10,9 +10,11 @@ from twopan.cli.options import PATH, Options, judging
 from twopan.cli.reading import read
 from twopan.cli.running import Each, judged
 from twopan.datasets import Pairs
-from twopan.pipelines.gate import Gate, Score, decide
-from twopan.pipelines.gate import gate as run_gate
-from twopan.session import Session, Spent
+from twopan.screen import Screening, screen
+
+if TYPE_CHECKING:
+    from twopan.pipelines.gate import Gate
+    from twopan.session import Session, Spent
 
 STATUS = {"promote": PROMOTE, "keep": KEEP, "inconclusive": INCONCLUSIVE}
 
@@ -61,7 +63,7 @@ def gate(
     threshold: float,
     level: float,
     min_coverage: float,
-    score: Score,
+    score: Literal["choice", "probability"],
     allow_suspicious: bool,
 ) -> int:
     """Decide whether a candidate may replace a baseline.
@@ -85,8 +87,10 @@ def gate(
     """
     show.require_writable(options)
     data = read(files, options)
-    show.notes(data.notes())
+    suspicion = screen(data.pairs)
+    show.notes([*data.notes(), *suspicion.lines()])
     rules: dict[str, Any] = {
+        "blocked": () if allow_suspicious else suspicion.blocks,
         "threshold": threshold,
         "level": level,
         "min_coverage": min_coverage,
@@ -96,29 +100,34 @@ def gate(
         show.dry_run(options, data.pairs)
         return 0
     spent: Spent | None = None
+    from twopan.pipelines.gate import gate as run_gate
+
     if options.verdicts is not None:
         result = recorded(options.verdicts, data, rules)
     else:
 
-        async def work(session: Session, each: Each) -> Gate:
+        async def work(session: "Session", each: Each) -> "Gate":
             return await run_gate(
                 session.jury, data.pairs, workers=session.workers, each=each, **rules
             )
 
         result, session = judged(options, len(data.pairs), work)
         spent = session.spent()
-    deliver(options, result, spent, data)
+    deliver(options, result, spent, data, suspicion)
     return STATUS[result.decision] if result.covered else UNFINISHED
 
 
-def recorded(path: Path, data: Pairs, rules: dict[str, Any]) -> Gate:
+def recorded(path: Path, data: Pairs, rules: dict[str, Any]) -> "Gate":
     from twopan.lines import match, read_lines
+    from twopan.pipelines.gate import decide
 
     outcomes = [outcome for _, outcome in match(data.pairs, read_lines(path))]
     return decide(data.pairs, outcomes, **rules)
 
 
-def deliver(options: Options, result: Gate, spent: Spent | None, data: Pairs) -> None:
+def deliver(
+    options: Options, result: "Gate", spent: "Spent | None", data: Pairs, suspicion: Screening
+) -> None:
     """Show the result wherever it was asked for."""
     show.gate(result, spent)
     if options.json is not None:
@@ -126,7 +135,10 @@ def deliver(options: Options, result: Gate, spent: Spent | None, data: Pairs) ->
     if options.report is not None:
         from twopan import report
 
-        report.write(options.report, report.render_gate(result, spent, notes=data.notes()))
+        page = report.render_gate(
+            result, spent, notes=[*data.notes(), *suspicion.lines()], flags=suspicion.details()
+        )
+        report.write(options.report, page)
         click.echo(f"Report: {options.report}", err=True)
     if options.json != "-":
         click.echo(f"{result.decision}: {result.because}")

@@ -1,7 +1,6 @@
 """What a person sees in the terminal, and what a program reads from standard output."""
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,15 +13,16 @@ import click
 from twopan.cli import visible
 from twopan.cli.options import Options
 from twopan.data import Pair
-from twopan.errors import ConfigError
-from twopan.jury import Outcome
-from twopan.pipelines.gate import Gate
-from twopan.session import Spent
-from twopan.stats.win_rate import WinRate
+from twopan.saving import check_writable, replacing
 from twopan.verdict import Unjudged
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from twopan.jury import Outcome
+    from twopan.pipelines.gate import Gate
+    from twopan.session import Spent
+    from twopan.stats.win_rate import WinRate
 
 
 def notes(lines: Sequence[str]) -> None:
@@ -33,22 +33,13 @@ def notes(lines: Sequence[str]) -> None:
 
 def require_writable(options: Options) -> None:
     """Find out before anything is paid for that a result could not be written."""
-    targets = [options.report, Path(options.json) if options.json not in (None, "-") else None]
-    for path in targets:
-        if path is None:
-            continue
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            existed = path.exists()
-            with path.open("ab"):
-                pass
-            if not existed:
-                path.unlink()
-        except OSError as error:
-            raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
+    paths: tuple[Path | str | None, ...] = (options.report, options.json)
+    for path in paths:
+        if path is not None and path != "-":
+            check_writable(path)
 
 
-def plain(spent: Spent | None) -> dict[str, Any] | None:
+def plain(spent: "Spent | None") -> dict[str, Any] | None:
     return None if spent is None else asdict(spent)
 
 
@@ -62,20 +53,13 @@ def write_json(target: str, value: dict[str, Any]) -> None:
 def lines_to(target: str) -> Iterator[Callable[[str], None]]:
     """Write lines to standard output (``-``) or to a file that appears whole or not at all."""
     if target == "-":
-
-        def write(line: str) -> None:
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
-
-        yield write
-        return
-    unfinished = Path(f"{target}.part")
-    with unfinished.open("w", encoding="utf-8", errors="backslashreplace") as file:
-        yield lambda line: print(line, file=file)
-    unfinished.replace(target)
+        yield click.echo
+    else:
+        with replacing(target) as file:
+            yield lambda line: print(line, file=file)
 
 
-def gate(result: Gate, spent: Spent | None) -> None:
+def gate(result: "Gate", spent: "Spent | None") -> None:
     """The decision and what it rests on, in a table that fits a terminal."""
     table = _table()
     a, b = (visible(p) for p in (result.pairs[0].a.system, result.pairs[0].b.system))
@@ -107,7 +91,7 @@ def gate(result: Gate, spent: Spent | None) -> None:
         click.echo(f"  {count} unjudged: {visible(detail)}", err=True)
 
 
-def judged(outcomes: Sequence[Outcome], spent: Spent) -> None:
+def judged(outcomes: "Sequence[Outcome]", spent: "Spent") -> None:
     table = _table()
     reasons = Counter(o.reason for o in outcomes if isinstance(o, Unjudged))
     table.add_row("judged", f"{len(outcomes) - sum(reasons.values())} of {len(outcomes)} pairs")
@@ -119,20 +103,20 @@ def judged(outcomes: Sequence[Outcome], spent: Spent) -> None:
         click.echo(f"  {count} unjudged: {visible(detail)}", err=True)
 
 
-def _details(outcomes: Sequence[Outcome]) -> list[tuple[str, int]]:
+def _details(outcomes: "Sequence[Outcome]") -> list[tuple[str, int]]:
     """The three commonest things that happened instead of a verdict."""
     found = Counter(o.detail[:300] for o in outcomes if isinstance(o, Unjudged) and o.detail)
     return found.most_common(3)
 
 
-def _judge(result: Gate) -> str:
+def _judge(result: "Gate") -> str:
     text = f"consistent in {result.consistency:.1%} of comparisons"
     if result.first_position is not None:
         text += f"; chose the first response in {result.first_position:.1%} of looks"
     return text
 
 
-def _expected(result: Gate) -> str:
+def _expected(result: "Gate") -> str:
     match result.methods:
         case {"logprobs": _, "text": written}:
             return f"{_rate(result.expected)} ({written} looks without token probabilities)"
@@ -141,13 +125,13 @@ def _expected(result: Gate) -> str:
     return _rate(result.expected)
 
 
-def _rate(rate: WinRate | None) -> str:
+def _rate(rate: "WinRate | None") -> str:
     if rate is None:
         return "none: nothing to estimate from"
     return f"{rate.estimate:.1%} [{rate.low:.1%}, {rate.high:.1%}], n = {rate.m}"
 
 
-def _spent(table: "Table", spent: Spent | None) -> None:
+def _spent(table: "Table", spent: "Spent | None") -> None:
     if spent is None:
         return
     table.add_row("calls", f"{spent.calls} made, {spent.recalled} recalled from the ledger")

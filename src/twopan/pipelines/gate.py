@@ -43,6 +43,8 @@ class Gate:
     level: float
     min_coverage: float
     score: Score = "choice"
+    blocked: tuple[str, ...] = ()
+    """Why no decision may rest on these data, whatever the numbers say."""
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -182,7 +184,7 @@ class Gate:
     @property
     def decision(self) -> Decision:
         """Promote when the whole interval lies above the threshold, keep when it lies below."""
-        if self.rate is None or self.coverage < self.min_coverage - TOUCHING:
+        if self.rate is None or self.blocked or not self.covered:
             return "inconclusive"
         if self.rate.low > self.threshold + TOUCHING:
             return "promote"
@@ -204,6 +206,8 @@ class Gate:
                 f"Only {len(self.verdicts)} of {len(self.pairs)} pairs were judged, fewer than the "
                 f"{self.min_coverage:.0%} that a decision may rest on."
             )
+        if self.blocked:
+            return f"Not decided, for the data are suspicious: {'; '.join(self.blocked)}."
         rate, goal = self.rate, self.threshold
         interval = (
             f"{rate.estimate:.1%}, {rate.level:.0%} interval {rate.low:.1%} to {rate.high:.1%}"
@@ -212,9 +216,17 @@ class Gate:
             return f"The win rate of {a} is {interval}: all of it above {goal:.0%}."
         if self.decision == "keep":
             return f"The win rate of {a} is {interval}: all of it below {goal:.0%}, so {b} stays."
-        return (
-            f"The win rate of {a} is {interval}: {goal:.0%} lies inside, so this is not decided."
-        )
+        return f"The win rate of {a} is {interval}: {goal:.0%} lies inside, so this is not decided."
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from twopan.report import notebook
+
+        return notebook(self)
+
+    def __str__(self) -> str:
+        """How a terminal shows it."""
+        return f"{self.decision}: {self.because}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything above as plain JSON values; a rate that does not exist is null, never NaN."""
@@ -223,6 +235,7 @@ class Gate:
             "because": self.because,
             "candidate": self.pairs[0].a.system,
             "baseline": self.pairs[0].b.system,
+            "blocked": list(self.blocked),
             "threshold": self.threshold,
             "score": self.score,
             "win_rate": _plain(self.rate),
@@ -270,6 +283,7 @@ async def gate(
     level: float = 0.95,
     min_coverage: float = 0.95,
     score: Score = "choice",
+    blocked: Sequence[str] = (),
     rule: Rule = majority,
     workers: int = 16,
     each: Callable[[Pair, Outcome], Awaitable[None]] | None = None,
@@ -286,6 +300,8 @@ async def gate(
         Share of pairs that must have a verdict; with fewer the gate is inconclusive.
     score : "choice" or "probability"
         Whether an item counts as it was decided, or by the probability put on the candidate.
+    blocked : sequence of str
+        Reasons not to decide whatever comes out, such as ``screen(pairs).blocks``.
     """
     outcomes = await judge_pairs(jury, pairs, rule=rule, workers=workers, each=each)
     return decide(
@@ -296,6 +312,7 @@ async def gate(
         level=level,
         min_coverage=min_coverage,
         score=score,
+        blocked=blocked,
     )
 
 
@@ -308,6 +325,7 @@ def decide(
     level: float = 0.95,
     min_coverage: float = 0.95,
     score: Score = "choice",
+    blocked: Sequence[str] = (),
 ) -> Gate:
     """Decide from verdicts that are there already.
 
@@ -323,6 +341,7 @@ def decide(
         level=level,
         min_coverage=min_coverage,
         score=score,
+        blocked=tuple(blocked),
     )
 
 

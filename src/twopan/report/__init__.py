@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from twopan import __version__
 from twopan.pipelines.gate import Gate
 from twopan.report import charts, listing, seats
-from twopan.report.saving import check_writable, write
 from twopan.report.texts import shown
+from twopan.saving import check_writable, write
 
 if TYPE_CHECKING:
     import jinja2

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from twopan.report.saving import replacing
 from twopan.report.texts import mask
+from twopan.saving import replacing
 
 COLUMNS = (
     "item",

@@ -1,0 +1,94 @@
+"""The few lines of a script, as the README has them."""
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+from conftest import make_pairs
+from servers.chat import serve
+from test_cli import letter_of
+
+import twopan
+
+
+@pytest.fixture
+def spec():
+    with serve(otherwise=letter_of) as server:
+        yield f"openai:fake@{server.url}"
+
+
+def test_four_lines_are_enough(spec, tmp_path):
+    pairs = make_pairs(12)
+    result = twopan.run(twopan.gate(pairs, judge=spec, ledger=tmp_path / "l.sqlite"))
+    assert result.decision == "promote"
+    assert str(result).startswith("promote: ")
+
+
+def test_it_works_where_a_loop_is_running_as_in_a_notebook(spec, tmp_path):
+    async def cell():
+        return twopan.run(twopan.gate(make_pairs(12), judge=spec, ledger=tmp_path / "l.sqlite"))
+
+    assert asyncio.run(cell()).decision == "promote"
+
+
+def test_a_notebook_shows_the_decision_with_its_interval(spec, tmp_path):
+    result = twopan.run(twopan.gate(make_pairs(12), judge=spec, ledger=tmp_path / "l.sqlite"))
+    html = result._repr_html_()
+    assert "romote" in html
+    assert f"{result.rate.low:.1%}" in html
+    assert "<script" not in html
+
+
+def test_a_jury_is_several_judges(spec, tmp_path):
+    outcomes = twopan.run(
+        twopan.judge_pairs(
+            make_pairs(3), judge=[spec, spec.replace("fake", "other")], ledger=tmp_path / "l.sqlite"
+        )
+    )
+    assert [len(outcome.votes) for outcome in outcomes] == [2, 2, 2]
+
+
+def test_the_same_judge_twice_is_no_jury(spec, tmp_path):
+    with pytest.raises(twopan.TwopanError, match="named twice"):
+        twopan.run(twopan.judge_pairs(make_pairs(1), judge=[spec, spec], ledger=tmp_path / "l"))
+
+
+def test_a_null_model_is_not_decided_upon_unless_that_is_wanted(spec, tmp_path):
+    constant = [
+        twopan.Pair(
+            item=pair.item,
+            a=twopan.Response(item_id=pair.item.id, system="candidate", text="GOOD, pick me!"),
+            b=pair.b,
+        )
+        for pair in make_pairs(30)
+    ]
+    options = {"judge": spec, "ledger": tmp_path / "l.sqlite"}
+    blocked = twopan.run(twopan.gate(constant, **options))
+    allowed = twopan.run(twopan.gate(constant, allow_suspicious=True, **options))
+    assert (blocked.decision, allowed.decision) == ("inconclusive", "promote")
+    assert "suspicious" in blocked.because
+
+
+def test_a_session_tells_what_it_spent(spec, tmp_path):
+    async def judged():
+        with twopan.Ledger(tmp_path / "l.sqlite") as ledger:
+            async with twopan.open_session([spec], ledger=ledger) as session:
+                await twopan_judge(session)
+                return session.spent()
+
+    async def twopan_judge(session):
+        from twopan.jury import judge_pairs
+
+        await judge_pairs(session.jury, make_pairs(4))
+
+    spent = asyncio.run(judged())
+    assert (spent.calls, spent.recalled, spent.unpriced) == (8, 0, 8)
+    assert spent.served == {"fake-judge-1": 8}
+
+
+def test_the_module_can_be_run():
+    done = subprocess.run(
+        [sys.executable, "-m", "twopan", "--version"], capture_output=True, text=True, check=True
+    )
+    assert twopan.__version__ in done.stdout
