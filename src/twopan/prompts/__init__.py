@@ -25,7 +25,7 @@ from twopan.errors import ConfigError
 from twopan.names import nearest
 from twopan.providers import Message
 
-PLACEHOLDER = re.compile(r"\{\{(?P<plain>=?) *(?P<name>\w+)(?P<optional>\??) *\}\}")
+PLACEHOLDER = re.compile(r"\{\{(?P<plain>=)? *(?P<name>\w+)(?P<optional>(?(plain)|\??)) *\}\}")
 SEPARATOR = "\n---\n"
 
 
@@ -71,7 +71,7 @@ class Template:
                 f"prompt {self.name!r} needs {listed(missing)}, which the data lacks"
                 f" (it has {listed(given)})"
             )
-        if unknown := set(data) - self.data:
+        if unknown := set(given) - self.data:
             raise ConfigError(f"prompt {self.name!r} has no place for {listed(unknown)}")
         nonce = fence_nonce(self.text, given)
 
@@ -129,8 +129,10 @@ class Prompts:
             return ours
         try:
             return checked(Template(name, path.read_text(encoding="utf-8-sig")), ours, path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: {error}") from None
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path}: not UTF-8 from byte {error.start} on") from None
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror}") from None
 
     def check(self) -> None:
         """Read every override now, so that a slip is found before anything is paid for."""
@@ -152,6 +154,11 @@ def checked(theirs: Template, ours: Template, path: Path) -> Template:
     """An override must say all that the original says, and nothing that we cannot fill."""
     if SEPARATOR not in theirs.text:
         raise ConfigError(f"{path}: needs a system message, a line '---', and a user message")
+    if stray := _stray(theirs.text, ours.data | WORDS):
+        raise ConfigError(
+            f"{path}: {stray} is no placeholder; data is written {{{{ response }}}}, or"
+            " {{ reference? }} where there may be none, and words of the rubric {{= question }}"
+        )
     if missing := (ours.data - ours.optional) - theirs.data:
         written = " ".join(f"{{{{ {name} }}}}" for name in sorted(missing))
         raise ConfigError(f"{path}: lacks {written}")
@@ -162,6 +169,16 @@ def checked(theirs: Template, ours: Template, path: Path) -> Template:
     if unknown := theirs.words - WORDS:
         raise ConfigError(f"{path}: unknown words {listed(unknown)}; it may use {listed(WORDS)}")
     return theirs
+
+
+def _stray(text: str, names: frozenset[str]) -> str:
+    """What was meant for a placeholder, in the way of str.format or of Jinja, or nothing."""
+    foreign = re.compile(
+        r"\{\{[^{}\n]{0,60}\}{0,2}|\{[%#][^{}\n]{0,60}"
+        rf"|\{{(?:{'|'.join(names)}|\w+(?:\.\w+|\[[^\]\n]*\])+)(?:[!:][^{{}}\n]*)?\}}"
+    )
+    match = foreign.search(PLACEHOLDER.sub(" ", text))
+    return match[0] if match else ""
 
 
 WORDS = frozenset({"question", "rules", "levels"})
