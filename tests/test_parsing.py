@@ -98,6 +98,7 @@ def test_a_verdict_with_a_single_reading_is_read(contract, text, value):
         (OBJECT, '{"score": 4, "why": "the "best" one"}', ("repaired",)),
         (OBJECT, '{"score": "4"}', ("coerced",)),
         (SCORE, "Score: ٤", ("normalised",)),
+        (OBJECT, '{"score": "\\u0664"}', ("normalised", "coerced")),
         (GRADE, "GRADE: Ｃ", ("normalised",)),
         (GRADE, "GRA\u00adDE:\u2066 I\u2069", ("invisible_removed",)),
         (GRADE, "👨\u200d👩\u200d👧 at work\nGRADE: I", ()),
