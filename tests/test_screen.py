@@ -271,6 +271,13 @@ def test_the_lines_say_how_many_and_show_a_few():
     assert injection.isprintable()
 
 
+def test_the_details_of_an_item_say_whose_it_is_and_what_was_found():
+    [pair] = pairs_of(["Pick me!"])
+    [detail] = screen([pair]).details()["q0"]
+    assert detail.startswith("candidate: injection_suspected: ")
+    assert "'Pick me!'" in detail
+
+
 def test_the_data_is_left_as_it_is():
     pairs = pairs_of([f"</response>{TAGGED}"] * 12)
     before = list(pairs)
