@@ -39,7 +39,9 @@ base_url = "http://127.0.0.1:8000/v1"
 
 
 def sections(command: click.Command, words: str, parent: click.Context | None) -> Iterator[str]:
-    context = click.Context(command, info_name=words.split()[-1], parent=parent, terminal_width=88)
+    context = click.Context(
+        command, info_name=words.rsplit(maxsplit=1)[-1], parent=parent, terminal_width=88
+    )
     yield f"## {words}\n\n```\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from conftest import always_first, honest, make_pairs
 
+from twopan import prompts
 from twopan.errors import ConfigError
 from twopan.jury import judge_pairs
 from twopan.pipelines.gate import decide, gate
@@ -152,3 +154,14 @@ def test_each_category_has_its_own_interval():
 def test_no_pairs_prove_nothing():
     with pytest.raises(ConfigError, match="0 pairs"):
         decide([], [])
+
+
+async def test_a_prompt_that_needs_a_reference_is_found_out_before_any_call(judge_that, tmp_path):
+    shipped = (Path(prompts.__file__).parent / "pairwise.md").read_text(encoding="utf-8")
+    (tmp_path / "pairwise.md").write_text(shipped.replace("reference?", "reference"))
+    judge, provider = judge_that(honest)
+    judge = replace(judge, prompts=prompts.Prompts(tmp_path))
+    pairs = [*make_pairs(3, reference="known"), make_pairs(4)[3]]
+    with pytest.raises(ConfigError, match="1 of 4 items"):
+        await gate([judge], pairs)
+    assert provider.requests == []

@@ -143,7 +143,9 @@ def test_a_shipped_prompt_is_its_own_valid_override(name, tmp_path):
 
 
 def test_an_override_takes_the_place_of_the_prompt_it_names_and_of_no_other(tmp_path):
-    (tmp_path / "prepair_reason.md").write_text("Judge.\n---\n{{ instruction }} {{ response }}")
+    (tmp_path / "prepair_reason.md").write_text(
+        "Judge. {{= question }}\n---\n{{ instruction }} {{ response }}"
+    )
     theirs = Prompts(tmp_path)
     theirs.check()
     assert theirs.load("prepair_reason").text.startswith("Judge.")
@@ -153,17 +155,21 @@ def test_an_override_takes_the_place_of_the_prompt_it_names_and_of_no_other(tmp_
 def test_braces_of_other_kinds_are_text(tmp_path):
     text = 'Say {"verdict": "A"}, \\boxed{x}, {e.g.}, {0} or {}.'
     (tmp_path / "pairwise.md").write_text(
-        f"{text}\n---\n{{{{ instruction }}}} {{{{ response_a }}}} {{{{ response_b }}}}"
+        text + "\n---\n{{= question }} {{ instruction }} {{ response_a }} {{ response_b }}"
     )
-    assert Prompts(tmp_path).load("pairwise").render(
-        instruction="i", response_a="a", response_b="b"
-    )[0].text == text  # fmt: skip
+    rendered = (
+        Prompts(tmp_path)
+        .load("pairwise")
+        .render({"question": "q"}, instruction="i", response_a="a", response_b="b")
+    )
+    assert rendered[0].text == text
 
 
-GOOD = "s\n---\n{{ instruction }} {{ response_a }} {{ response_b }}"
+GOOD = "s {{= question }}\n---\n{{ instruction }} {{ response_a }} {{ response_b }}"
 HOW = r"\{\{ response \}\}"
 SLIPS = {
     "lost": (GOOD.replace("{{ response_b }}", ""), r"lacks \{\{ response_b \}\}"),
+    "no rubric": (GOOD.replace("{{= question }}", ""), r"lacks \{\{= question \}\}"),
     "unknown": (GOOD + "{{ answer }}", "unknown placeholder answer; it may use instruction"),
     "words": (GOOD + "{{= tone }}", "unknown words tone; it may use levels, question, rules"),
     "no separator": ("s\n--\n{{ response_a }}", "a line '---'"),

@@ -60,6 +60,8 @@ async def judge_pairs(
     ``each`` is awaited with every pair as soon as it is judged, in whatever order that happens.
     Raises the first of ENDS_THE_RUN that occurs; what was judged before has been given to ``each``.
     """
+    if isinstance(pairs, Sequence):
+        require_references(jury, pairs)
     outcomes: dict[int, Outcome] = {}
 
     async def work(numbered: tuple[int, Pair]) -> None:
@@ -70,3 +72,15 @@ async def judge_pairs(
 
     await for_each(enumerate(pairs), work, workers=workers)
     return [outcomes[index] for index in sorted(outcomes)]
+
+
+def require_references(jury: Sequence[Judge], pairs: Sequence[Pair]) -> None:
+    """Raise ConfigError, before anything is paid for, where a prompt needs what an item lacks."""
+    templates = [judge.prompts.load(name) for judge in jury for name in judge.protocol.prompts]
+    wanting = [t.name for t in templates if "reference" in t.data - t.optional]
+    lacking = [pair.item.id for pair in pairs if pair.item.reference is None]
+    if wanting and lacking:
+        raise ConfigError(
+            f"prompt {wanting[0]!r} needs a reference, and {len(lacking)} of {len(pairs)} items"
+            f" have none, such as {lacking[0]!r}; with {{{{ reference? }}}} they may"
+        )

@@ -159,9 +159,12 @@ def checked(theirs: Template, ours: Template, path: Path) -> Template:
             f"{path}: {stray} is no placeholder; data is written {{{{ response }}}}, or"
             " {{ reference? }} where there may be none, and words of the rubric {{= question }}"
         )
-    if missing := (ours.data - ours.optional) - theirs.data:
-        written = " ".join(f"{{{{ {name} }}}}" for name in sorted(missing))
-        raise ConfigError(f"{path}: lacks {written}")
+    lacking = [f"{{{{ {name} }}}}" for name in sorted(ours.data - ours.optional - theirs.data)]
+    if "question" in ours.words - theirs.words:
+        # Without it the rubric would be in the judge's signature and not in what it is told.
+        lacking.append("{{= question }}")
+    if lacking:
+        raise ConfigError(f"{path}: lacks {' '.join(lacking)}")
     if unknown := theirs.data - ours.data:
         raise ConfigError(
             f"{path}: unknown placeholder {listed(unknown)}; it may use {listed(ours.data)}"
