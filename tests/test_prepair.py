@@ -51,7 +51,7 @@ async def test_a_round_robin_of_n_costs_n_analyses_and_two_decisions_a_pair(judg
 async def test_the_analyses_reach_the_decision(judge_that):
     judge, provider = judge_that(
         lambda p: "Verdict: tie" if deciding(p) else f"About {'good' if 'GOOD' in p else 'poor'}.",
-        "prepair",
+        "prepair+tie",
     )
     comparison = await both_orders(judge, PAIR)
     assert (comparison.choice, comparison.consistent) == (Choice.TIE, True)

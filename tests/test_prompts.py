@@ -52,8 +52,11 @@ def test_each_text_stands_verbatim_between_one_pair_of_fences(reference, respons
 @given(text=hostile)
 def test_no_shipped_prompt_lets_a_text_out(name, text):
     template = Prompts().load(name)
-    words = {"question": "Q", "rules": "R", "levels": "1: L"}
+    words = dict.fromkeys(template.words, "W")
     system, message = template.render(words, **dict.fromkeys(template.data, text))
+    if template.bare:
+        assert name == "listen", "a text that is read for a verdict stands in a fence"
+        return
     nonce = nonce_of(message.text)
     for placeholder in template.data:
         opening, closing = f"<{placeholder} {nonce}>\n", f"\n</{placeholder} {nonce}>"
@@ -171,7 +174,10 @@ SLIPS = {
     "lost": (GOOD.replace("{{ response_b }}", ""), r"lacks \{\{ response_b \}\}"),
     "no rubric": (GOOD.replace("{{= question }}", ""), r"lacks \{\{= question \}\}"),
     "unknown": (GOOD + "{{ answer }}", "unknown placeholder answer; it may use instruction"),
-    "words": (GOOD + "{{= tone }}", "unknown words tone; it may use levels, question, rules"),
+    "words": (
+        GOOD + "{{= tone }}",
+        "unknown words tone; it may use levels, options",
+    ),
     "no separator": ("s\n--\n{{ response_a }}", "a line '---'"),
     "single brace": (GOOD.replace("{{ response_a }}", "{response_a}"), r"\{response_a\} .*" + HOW),
     "single brace too": (GOOD + " {reference}", r"\{reference\} is no placeholder.*" + HOW),

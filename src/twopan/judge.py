@@ -1,6 +1,6 @@
 """A judge is a model with fixed settings. Change anything and it is another judge."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -30,6 +30,18 @@ class PairProtocol(Protocol):
     def prompts(self) -> tuple[str, ...]:
         """The prompts it uses, by file name; their texts are part of the signature."""
 
+    @property
+    def menu(self) -> tuple[str, ...]:
+        """The verdicts it puts on offer."""
+
+    @property
+    def aids(self) -> tuple[str, ...]:
+        """What the judge is to write for itself first."""
+
+    @property
+    def rules(self) -> bool:
+        """Whether the judge is told the rubric's rules."""
+
     async def __call__(self, judge: "Judge", item: Item, a: str, b: str) -> Preference: ...
 
 
@@ -37,11 +49,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller may set and what changes answers."""
 
     temperature: float = 0.0
+    samples: int = 1
+    """How often a pointwise judge is asked; with more than one it gives the mean."""
     max_tokens: int | None = None
     """Most tokens of one reply. None leaves it to the protocol; a model that reasons at length
     before it answers needs more."""
-    sample: int = 0
-    """Which of several independent draws this is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +89,17 @@ class Judge:
             )
         )
 
+    @property
+    def words(self) -> dict[str, str]:
+        """Our own words and the rubric's, which prompts take in as they are."""
+        return {
+            "question": self.rubric.question,
+            "rules": self.rubric.rules if self.protocol.rules else "",
+            "levels": self.rubric.anchors,
+            "scale": f"{min(self.rubric.levels)} to {max(self.rubric.levels)}",
+            "options": offered(self.protocol.menu),
+        }
+
     async def ask(
         self,
         prompt: str,
@@ -84,27 +107,36 @@ class Judge:
         read: Read[T],
         max_tokens: int,
         top_logprobs: int = 0,
+        sample: int = 0,
+        continuation: str | None = None,
         data: Mapping[str, str | None],
     ) -> T:
         """Put one prompt to the model, and return what ``read`` makes of its reply.
 
+        ``sample`` tells draws of the same prompt apart. With a ``continuation`` the model writes
+        nothing, and is asked how probable that would have been as its reply.
+
         Raises what ``read`` raises, and ProviderError where no reply came.
         """
-        words = {
-            "question": self.rubric.question,
-            "rules": self.rubric.rules,
-            "levels": self.rubric.anchors,
-        }
         request = Request(
             endpoint=self.client.provider.endpoint,
             model=self.model,
-            messages=self.prompts.load(prompt).render(words, **data),
+            messages=self.prompts.load(prompt).render(self.words, **data),
             temperature=self.settings.temperature,
             max_tokens=self.settings.max_tokens or max_tokens,
             top_logprobs=top_logprobs,
-            sample=self.settings.sample,
+            sample=sample,
+            continuation=continuation,
         )
         return await self.client.complete(request, read)
+
+
+def offered(menu: Sequence[str]) -> str:
+    """A menu in words: ``A or B``; ``A, B or tie``."""
+    meanings = {"A>>B": "A is much better", "A>B": "A is better", "A=B": "they are equal"}
+    meanings |= {"B>A": "B is better", "B>>A": "B is much better"}
+    words = [f"{word} ({meanings[word]})" if word in meanings else word for word in menu]
+    return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 PARTS = ("model", "protocol", "rubric", "settings", "orders", "version")

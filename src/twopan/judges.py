@@ -9,25 +9,49 @@ from typing import Any
 import msgspec
 
 from twopan.errors import ConfigError
-from twopan.judge import PairProtocol
 from twopan.names import nearest
 from twopan.plugins import find
 from twopan.prices import Price
+from twopan.protocols import GRADED, WITH_TIE, Protocol
+from twopan.protocols.aids import AIDS
 from twopan.providers import Provider
 
 PROTOCOLS = {
     "pairwise": "twopan.protocols.pairwise:pairwise",
+    "pairwise-cot": "twopan.protocols.pairwise:pairwise_cot",
     "prepair": "twopan.protocols.prepair:prepair",
+    "prepair-star": "twopan.protocols.prepair:prepair_star",
+    "pointwise": "twopan.protocols.pointwise:pointwise",
+    "pointwise-direct": "twopan.protocols.pointwise:pointwise_direct",
+    "likelihood": "twopan.protocols.likelihood:likelihood",
 }
+ADDITIONS: dict[str, dict[str, Any]] = {
+    "tie": {"menu": WITH_TIE},
+    "graded": {"menu": GRADED},
+    "norules": {"rules": False},
+    "metrics": {},
+    "reference": {},
+}
+"""What may follow a protocol's name after a ``+``."""
 PROVIDERS = {
     "local": "twopan.judges:local",
     "openai": "twopan.judges:openai",
 }
 
 
-def find_protocol(name: str) -> PairProtocol:
-    protocol: PairProtocol = find("protocol", name, PROTOCOLS)
-    return protocol
+def find_protocol(name: str) -> Protocol:
+    """A protocol by its name, with what is added to it: ``prepair+metrics``, ``pairwise+tie``."""
+    first, *added = name.split("+")
+    protocol: Protocol = find("protocol", first, PROTOCOLS)
+    for word in added:
+        if word not in ADDITIONS:
+            raise ConfigError(
+                f"protocol {name!r}: nothing is called {word!r}{nearest(word, ADDITIONS)};"
+                f" after a + may stand {', '.join(ADDITIONS)}"
+            )
+        protocol = replace(protocol, **ADDITIONS[word])
+    aids = tuple(word for word in added if word in AIDS)
+    return replace(protocol, name=name, aids=aids, prompts=(*protocol.prompts, *aids))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
     {"item", "a", "b", "choice": "a"|"b"|"tie"|null, "a_score": 0..1|null, "consistent": bool|null,
      "unjudged": reason|null, "detail": str, "votes": [...], "signature"}
 
-A vote is {"judge", "choice", "consistent", "a_score", "a_first": look, "b_first": look}, and a look
-{"choice", "p_a", "label_mass", "flags", "reasoning"}, both looks in the frame of the pair: A is A.
+A vote is {"judge", "choice", "consistent", "a_score", "a_first": look, "b_first": look}. A look is
+{"choice", "p_a", "grade", "label_mass", "flags", "reasoning"}, in the frame of the pair: A is A.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,6 +51,7 @@ def _look(look: Preference) -> dict[str, Any]:
     return {
         "choice": look.choice.value,
         "p_a": look.p_a,
+        "grade": look.grade,
         "label_mass": look.label_mass,
         "flags": list(look.flags),
         "reasoning": look.reasoning,
@@ -60,6 +61,7 @@ def _look(look: Preference) -> dict[str, Any]:
 class _Look(msgspec.Struct):
     choice: Choice
     p_a: float | None = None
+    grade: float | None = None
     label_mass: float | None = None
     flags: tuple[str, ...] = ()
     reasoning: str = ""

@@ -1,8 +1,11 @@
 """What a judge says, and what we make of it: one look, two looks, several judges."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
+from typing import Literal
 
 
 class Choice(StrEnum):
@@ -24,6 +27,8 @@ class Preference:
     reasoning: str
     p_a: float | None = None
     """Probability the judge put on A, where the provider gave log-probabilities; a tie is half."""
+    grade: float | None = None
+    """How much better, where degrees were on offer: from 0, B by far, to 1, A by far."""
     label_mass: float | None = None
     """How much probability the labels on offer had together; the rest went to other words."""
     flags: tuple[str, ...] = ()
@@ -34,6 +39,8 @@ class Preference:
         """How strongly A is preferred: 1 is a win, ½ a tie, 0 a loss."""
         if self.p_a is not None:
             return self.p_a
+        if self.grade is not None:
+            return self.grade
         return {Choice.A: 1.0, Choice.TIE: 0.5, Choice.B: 0.0}[self.choice]
 
     def flipped(self) -> "Preference":
@@ -42,7 +49,38 @@ class Preference:
             self,
             choice=self.choice.flipped(),
             p_a=None if self.p_a is None else 1 - self.p_a,
+            grade=None if self.grade is None else 1 - self.grade,
         )
+
+
+ScoreMode = Literal["logprobs", "samples", "text", "likelihood"]
+"""How a score was come by. Scores of different modes do not compare."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """What a judge gave one response."""
+
+    value: float
+    """On the rubric's scale; a log-likelihood ratio, in nats, where the mode is likelihood."""
+    score_mode: ScoreMode
+    """``logprobs``: the expected level, Σ i·P(i); ``samples``: the mean of several written levels;
+    ``text``: the level as written."""
+    reasoning: str = ""
+    level: int | None = None
+    """The level as written, where one was."""
+    distribution: Mapping[int, float] | None = None
+    """P(level), where token probabilities were given."""
+    label_mass: float | None = None
+    """How much probability the levels had together before they were made to sum to 1."""
+    flags: tuple[str, ...] = ()
+
+    @property
+    def entropy(self) -> float | None:
+        """Of the distribution, in nats: 0 for a judge that is sure."""
+        if self.distribution is None:
+            return None
+        return -sum(p * math.log(p) for p in self.distribution.values() if p > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

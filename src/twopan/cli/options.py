@@ -33,6 +33,7 @@ class Options:
     prompts: Path | None
     temperature: float
     max_tokens: int | None
+    samples: int
     map: tuple[str, ...]
     skip_bad_rows: bool
     limit: int | None
@@ -67,7 +68,11 @@ class Options:
 
     @property
     def settings(self) -> Settings:
-        return Settings(temperature=self.temperature, max_tokens=self.max_tokens)
+        if self.samples > 1 and self.temperature == 0:
+            raise ConfigError("--samples draws the same reply each time without --temperature")
+        return Settings(
+            temperature=self.temperature, max_tokens=self.max_tokens, samples=self.samples
+        )
 
     @property
     def the_rubric(self) -> Rubric:
@@ -183,7 +188,8 @@ def judging(command: Callable[..., Any]) -> Callable[..., Any]:
         default="pairwise",
         show_default=True,
         metavar="NAME",
-        help="How the judge is asked: pairwise or prepair.",
+        help="How the judge is asked: pairwise, pairwise-cot, prepair, prepair-star, pointwise,"
+        " pointwise-direct, likelihood; with +metrics, +reference, +tie, +graded or +norules.",
     )
     @click.option(
         "--rubric",
@@ -204,6 +210,13 @@ def judging(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.IntRange(1),
         metavar="N",
         help="Most tokens of one reply. Models that think before they answer need thousands.",
+    )
+    @click.option(
+        "--samples",
+        type=click.IntRange(1),
+        default=1,
+        metavar="N",
+        help="Ask a pointwise judge N times and take the mean; needs a --temperature.",
     )
     @click.option(
         "--map",

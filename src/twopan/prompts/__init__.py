@@ -4,6 +4,7 @@ A prompt file is a system message, a line ``---`` and a user message. In both,
 
     {{ response }}     is replaced by data: what is judged, fenced so that it stays data
     {{ reference? }}   likewise, and by nothing at all where there is none
+    {{~ instruction }} is replaced by data as it is, for models that must see it unadorned
     {{= question }}    is replaced by our own words or the rubric's, as they are
 
 What is judged may try to speak to the judge. One pass of replacement keeps a response that says
@@ -25,7 +26,9 @@ from twopan.errors import ConfigError
 from twopan.names import nearest
 from twopan.providers import Message
 
-PLACEHOLDER = re.compile(r"\{\{(?P<plain>=)? *(?P<name>\w+)(?P<optional>(?(plain)|\??)) *\}\}")
+PLACEHOLDER = re.compile(
+    r"\{\{(?:(?P<plain>=)|(?P<bare>~))? *(?P<name>\w+)(?P<optional>(?(plain)|\??)) *\}\}"
+)
 SEPARATOR = "\n---\n"
 
 
@@ -48,6 +51,11 @@ class Template:
     @cached_property
     def optional(self) -> frozenset[str]:
         return frozenset(m["name"] for m in PLACEHOLDER.finditer(self.text) if m["optional"])
+
+    @cached_property
+    def bare(self) -> frozenset[str]:
+        """Names of the data that go in without a fence."""
+        return frozenset(m["name"] for m in PLACEHOLDER.finditer(self.text) if m["bare"])
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -79,7 +87,9 @@ class Template:
             name = match["name"]
             if match["plain"]:
                 return words[name]
-            return fenced(name, given[name], nonce) if name in given else ""
+            if name not in given:
+                return ""
+            return given[name] if match["bare"] else fenced(name, given[name], nonce)
 
         def kept(match: re.Match[str]) -> str:
             return "" if match["optional"] and match["name"] not in given else match[0]
@@ -184,8 +194,8 @@ def _stray(text: str, names: frozenset[str]) -> str:
     return match[0] if match else ""
 
 
-WORDS = frozenset({"question", "rules", "levels"})
-"""What a rubric lends to every prompt."""
+WORDS = frozenset({"question", "rules", "levels", "scale", "options"})
+"""What the rubric and the protocol lend to every prompt."""
 
 
 def shipped() -> list[str]:

@@ -1,31 +1,86 @@
-"""How a judge comes to a verdict. A protocol is one async function; it sees texts, never names."""
+"""How a judge comes to a verdict. A protocol is one async function; it sees texts, never names.
+
+A pair protocol looks at two responses and prefers one; a point protocol looks at one and scores
+it. ``by_points`` makes a pair protocol of a point protocol, so that all stand in the same tables.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from twopan.concurrency import together
 from twopan.data import Item, Pair
+from twopan.errors import Unparsed
 from twopan.judge import Judge
-from twopan.verdict import Comparison, Preference
+from twopan.verdict import Choice, Comparison, Preference, Score
 
 Look = Callable[[Judge, Item, str, str], Awaitable[Preference]]
+Scoring = Callable[[Judge, Item, str], Awaitable[Score]]
+
+TWO = ("A", "B")
+WITH_TIE = ("A", "B", "tie")
+GRADED = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """An async function together with its name and the prompts it speaks with."""
+    """A look at a pair, with its name, the prompts it speaks with and what it puts on offer."""
 
     name: str
     prompts: tuple[str, ...]
     look: Look
+    menu: tuple[str, ...] = TWO
+    """The verdicts on offer."""
+    aids: tuple[str, ...] = ()
+    """What the judge writes for itself first; see :mod:`twopan.protocols.aids`."""
+    rules: bool = True
+    """Whether the judge is told the rubric's rules."""
+    score: Scoring | None = None
+    """How it scores a single response, where it does."""
 
     async def __call__(self, judge: Judge, item: Item, a: str, b: str) -> Preference:
         return await self.look(judge, item, a, b)
 
 
 def pair_protocol(*, prompts: Sequence[str]) -> Callable[[Look], Protocol]:
-    """Make a pair protocol of an async function ``(judge, item, a, b) -> Preference``."""
-    return lambda look: Protocol(look.__name__.replace("_", "-"), tuple(prompts), look)
+    """Make a protocol of an async function ``(judge, item, a, b) -> Preference``."""
+    return lambda look: Protocol(name=named(look), prompts=tuple(prompts), look=look)
+
+
+def point_protocol(*, prompts: Sequence[str]) -> Callable[[Scoring], Protocol]:
+    """Make a protocol of an async function ``(judge, item, response) -> Score``."""
+    return lambda score: Protocol(
+        name=named(score), prompts=tuple(prompts), look=by_points(score), score=score
+    )
+
+
+def named(function: Callable[..., object]) -> str:
+    return function.__name__.replace("_", "-")
+
+
+def by_points(score: Scoring) -> Look:
+    """Let a judge that scores decide pairs: the higher score wins, equal scores are a tie.
+
+    Each response is seen alone, so both orders ask the same two questions, and the second order
+    is answered by the ledger.
+    """
+
+    async def look(judge: Judge, item: Item, a: str, b: str) -> Preference:
+        of_a, of_b = await together(score(judge, item, a), score(judge, item, b))
+        if of_a.score_mode != of_b.score_mode:
+            raise Unparsed(
+                "mixed_modes",
+                f"scores by {of_a.score_mode} and by {of_b.score_mode} do not compare",
+            )
+        order = (of_a.value > of_b.value) - (of_a.value < of_b.value)
+        return Preference(
+            choice={1: Choice.A, 0: Choice.TIE, -1: Choice.B}[order],
+            reasoning="\n\n".join(
+                f"[{name}: {of.value:g}] {of.reasoning}" for name, of in (("A", of_a), ("B", of_b))
+            ),
+            flags=(*of_a.flags, *of_b.flags),
+        )
+
+    return look
 
 
 async def both_orders(judge: Judge, pair: Pair) -> Comparison:

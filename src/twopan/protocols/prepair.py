@@ -1,7 +1,7 @@
 """PRePair: Pointwise Reasoning within a Pairwise evaluation (Jeong et al. 2024, Figure 2).
 
     instruction + A ──► reason ──► analysis of A ─┐
-                                                  ├──► decide ──► A, B or tie
+                                                  ├──► decide ──► A or B
     instruction + B ──► reason ──► analysis of B ─┘
 
 Side by side, a fluent wrong answer outshines a plain right one, even to a judge that can
@@ -11,6 +11,8 @@ the other; only then are the two compared, analyses in hand.
 An analysis depends on one response alone, and the ledger recalls it in every later
 comparison: both orders of a pair cost four calls, and a round robin of n responses costs
 n analyses and n(n-1) decisions.
+
+PRePair* is the paper's ablation: the same steps in one reply of a judge that sees both.
 """
 
 from functools import partial
@@ -18,10 +20,9 @@ from functools import partial
 from twopan.concurrency import together
 from twopan.data import Item
 from twopan.judge import Judge
-from twopan.protocols import pair_protocol, parsing, reading
+from twopan.protocols import pair_protocol, reading
+from twopan.protocols.aids import given
 from twopan.verdict import Preference
-
-VERDICT = parsing.Contract(format="line", label="Verdict", menu=("A", "B", "tie"))
 
 
 @pair_protocol(prompts=["prepair_reason", "prepair_decide"])
@@ -29,11 +30,10 @@ async def prepair(judge: Judge, item: Item, a: str, b: str) -> Preference:
     analysis_a, analysis_b = await together(reason(judge, item, a), reason(judge, item, b))
     return await judge.ask(
         "prepair_decide",
-        read=partial(reading.preference, VERDICT),
+        read=partial(reading.preference, reading.verdict_line(judge.protocol.menu)),
         max_tokens=1024,
         data={
-            "instruction": item.instruction,
-            "reference": item.reference,
+            **await given(judge, item),
             "response_a": a,
             "analysis_a": analysis_a,
             "response_b": b,
@@ -48,9 +48,15 @@ async def reason(judge: Judge, item: Item, response: str) -> str:
         "prepair_reason",
         read=reading.prose,
         max_tokens=1024,
-        data={
-            "instruction": item.instruction,
-            "reference": item.reference,
-            "response": response,
-        },
+        data={**await given(judge, item), "response": response},
+    )
+
+
+@pair_protocol(prompts=["prepair_star"])
+async def prepair_star(judge: Judge, item: Item, a: str, b: str) -> Preference:
+    return await judge.ask(
+        "prepair_star",
+        read=partial(reading.preference, reading.verdict_line(judge.protocol.menu)),
+        max_tokens=2048,
+        data={**await given(judge, item), "response_a": a, "response_b": b},
     )

@@ -11,6 +11,13 @@ from twopan.verdict import Choice, Preference
 LEAST_MASS = 0.5
 """With less probability than this on the letters, their proportion says little of the judge."""
 
+GRADES = {"A>>B": 1.0, "A>B": 0.75, "A=B": 0.5, "B>A": 0.25, "B>>A": 0.0}
+
+
+def verdict_line(menu: tuple[str, ...]) -> Contract:
+    """The contract of every prompt that reasons first: ``Verdict: A``, alone on the last line."""
+    return Contract(format="line", label="Verdict", menu=menu)
+
 
 def preference(contract: Contract, completion: Completion) -> Preference:
     """The verdict as the contract reads it, and P(A) where token probabilities are given.
@@ -21,7 +28,10 @@ def preference(contract: Contract, completion: Completion) -> Preference:
     """
     reading = parsing.read(contract, completion.text, completion.finish_reason)
     written = Preference(
-        choice=parsing.chosen(reading), reasoning=completion.text, flags=reading.flags
+        choice=parsing.chosen(reading),
+        reasoning=completion.text,
+        grade=GRADES.get(str(reading.value)),
+        flags=reading.flags,
     )
     start = logprobs.position_of(completion.logprobs, reading.span, completion.text)
     if completion.logprobs is None or start is None:
@@ -35,13 +45,7 @@ def preference(contract: Contract, completion: Completion) -> Preference:
         return replace(written, flags=(*written.flags, error.why))
     p_a = logprobs.preference(found)
     choice = Choice.A if p_a > 0.5 else Choice.B if p_a < 0.5 else Choice.TIE
-    return Preference(
-        choice=choice,
-        reasoning=completion.text,
-        p_a=p_a,
-        label_mass=found.mass,
-        flags=reading.flags,
-    )
+    return replace(written, choice=choice, p_a=p_a, label_mass=found.mass)
 
 
 def prose(completion: Completion) -> str:

@@ -31,6 +31,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """How many alternatives to report at each position; 0 asks for no log-probabilities."""
     schema: dict[str, Any] | None = None
     """JSON schema the reply must satisfy, where the provider can enforce one."""
+    continuation: str | None = None
+    """A reply to weigh instead of writing one: the completion's ``logprobs`` are those of this
+    text, a token each. None for an ordinary request."""
     sample: int = 0
     """Tells repeated draws of one request apart; also the seed."""
 

@@ -123,6 +123,8 @@ class Local:
             self._llama = None
 
     def _complete(self, llama: "Llama", request: Request) -> Completion:
+        if request.continuation is not None:
+            return self._weigh(llama, request.messages, request.continuation)
         prompt = prompt_tokens(llama, request.messages)
         room = self.context - len(prompt)
         if room < 1:
@@ -159,6 +161,20 @@ class Local:
             finish_reason=finish,
             usage=Usage(input=len(prompt), output=len(written)),
             logprobs=tuple(positions) if request.top_logprobs else None,
+            model_served=self.name,
+        )
+
+    def _weigh(self, llama: "Llama", context: Sequence[Message], text: str) -> Completion:
+        """A completion that holds a given reply, and how probable each token of it was."""
+        tokens = plain_tokens(llama, text)
+        logprobs = self._loglikelihood(llama, context, text)
+        return Completion(
+            text=text,
+            usage=Usage(input=len(prompt_tokens(llama, context)) + len(tokens)),
+            logprobs=tuple(
+                TokenLogprobs(piece, ((piece, p),))
+                for piece, p in zip((shown(llama, t) for t in tokens), logprobs, strict=True)
+            ),
             model_served=self.name,
         )
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from twopan.errors import Malformed, Overflow, RateLimited
+from twopan.errors import Malformed, Overflow, RateLimited, Unsupported
 from twopan.providers import Completion, FinishReason, Request, TokenLogprobs, Usage
 from twopan.providers.faults import Fault
 from twopan.providers.wire import Reply, Timeouts, Wire, checked_url
@@ -93,6 +93,8 @@ class OpenAI:
 
         Raises a ProviderError, or Overflow where the prompt did not fit the model's context.
         """
+        if request.continuation is not None:
+            raise Unsupported("chat completions do not tell how probable a given reply would be")
         learnt: set[Lesson] = set()
         while True:
             can = self.capabilities.get(request.model, Capabilities())

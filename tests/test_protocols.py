@@ -1,0 +1,250 @@
+"""Protocols, asked of judges whose character we know."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from conftest import make_pairs
+
+from twopan.data import Response
+from twopan.errors import ConfigError, Unparsed
+from twopan.judge import Settings
+from twopan.judges import ADDITIONS, PROTOCOLS, find_protocol
+from twopan.protocols import both_orders
+from twopan.protocols.likelihood import NEUTRAL
+from twopan.providers import Completion, TokenLogprobs
+from twopan.rubric import Rubric
+from twopan.verdict import Choice
+
+pytestmark = pytest.mark.anyio
+PAIR = make_pairs(1)[0]
+FIVE = Rubric(name="five", question="How good?", levels={n: f"Level {n}." for n in range(1, 6)})
+
+
+def good_first(prompt):
+    return prompt.index("GOOD") < prompt.index("POOR")
+
+
+def scores(prompt):
+    return "It says so.\nScore: 2" if "GOOD" in prompt else "It says so.\nScore: 1"
+
+
+def with_logprobs(prefix, label, **top):
+    """A reply ``prefix label`` whose last token has the given probabilities."""
+    positions = [TokenLogprobs(prefix, ((prefix, -0.1),))] if prefix else []
+    alternatives = tuple((token.strip("_"), math.log(p)) for token, p in top.items())
+    return Completion(
+        text=f"{prefix}{label}", logprobs=(*positions, TokenLogprobs(label, alternatives))
+    )
+
+
+# ---- pairwise, in its forms ----
+
+
+@pytest.mark.parametrize("protocol", ["pairwise-cot", "prepair-star"])
+async def test_reasoning_comes_before_the_verdict_and_one_reply_holds_both(judge_that, protocol):
+    judge, provider = judge_that(
+        lambda p: f"weaknesses ...\nVerdict: {'A' if good_first(p) else 'B'}",
+        protocol,
+    )
+    comparison = await both_orders(judge, PAIR)
+    assert (comparison.choice, comparison.consistent) == (Choice.A, True)
+    assert "weaknesses" in comparison.a_first.reasoning
+    assert len(provider.requests) == 2
+
+
+async def test_a_tie_is_a_verdict_only_where_it_is_on_offer(judge_that):
+    judge, provider = judge_that(lambda p: "tie", "pairwise+tie")
+    assert (await both_orders(judge, PAIR)).choice == Choice.TIE
+    assert "A, B or tie" in provider.requests[0].messages[-1].text
+    judge, _ = judge_that(lambda p: "tie", "pairwise")
+    with pytest.raises(Unparsed):
+        await both_orders(judge, PAIR)
+
+
+async def test_a_graded_preference_says_how_much(judge_that):
+    judge, _ = judge_that(lambda p: "A>>B" if good_first(p) else "B>>A", "pairwise+graded")
+    comparison = await both_orders(judge, PAIR)
+    assert (comparison.choice, comparison.a_score) == (Choice.A, 1.0)
+    judge, _ = judge_that(lambda p: "A>B" if good_first(p) else "B>A", "pairwise+graded")
+    slightly = await both_orders(judge, replace(PAIR, a=replace(PAIR.a, text="GOOD too.")))
+    assert (slightly.choice, slightly.a_score) == (Choice.A, 0.75)
+
+
+async def test_the_rubrics_rules_can_be_left_out(judge_that):
+    for protocol, told in (("pairwise", True), ("pairwise+norules", False)):
+        judge, provider = judge_that(lambda p: "A", protocol)
+        await both_orders(replace(judge, rubric=replace(FIVE, rules="Length is no merit.")), PAIR)
+        assert ("Length is no merit." in provider.requests[0].messages[0].text) is told
+
+
+# ---- aids ----
+
+
+@pytest.mark.parametrize("protocol", ["pairwise+metrics", "prepair+metrics", "pointwise+metrics"])
+async def test_metrics_are_written_once_an_instruction_and_given_to_every_prompt(
+    judge_that, protocol
+):
+    def reply(prompt):
+        if "three short questions" in prompt:
+            return "Is the sum right?"
+        if "<metrics" not in prompt:
+            return "The metrics are missing."
+        if protocol.startswith("pointwise"):
+            return scores(prompt)
+        if "<response " in prompt:
+            return "An analysis."
+        letter = "A" if good_first(prompt) else "B"
+        return letter if protocol.startswith("pairwise") else f"Verdict: {letter}"
+
+    judge, provider = judge_that(reply, protocol)
+    comparison = await both_orders(judge, PAIR)
+    assert comparison.choice == Choice.A
+    prompts = [r.messages[-1].text for r in provider.requests]
+    assert sum("three short questions" in prompt for prompt in prompts) == 1
+    assert all("Is the sum right?" in p for p in prompts if "three short questions" not in p)
+
+
+async def test_a_reference_is_the_items_own_or_else_the_judges(judge_that):
+    def reply(prompt):
+        return "MINE" if "Write the response alone" in prompt else "A"
+
+    for given, shown, calls in (("OURS", "OURS", 2), (None, "MINE", 3)):
+        judge, provider = judge_that(reply, "pairwise+reference")
+        pair = make_pairs(1, reference=given)[0]
+        await both_orders(judge, replace(pair, item=replace(pair.item, instruction=f"{given}?")))
+        assert len(provider.requests) == calls
+        assert f"\n{shown}\n" in provider.requests[-1].messages[-1].text
+
+
+def test_what_is_added_is_in_the_signature(judge_that):
+    judge, _ = judge_that(lambda p: "A", "prepair+metrics")
+    name, hashes = judge.signature.split("|")[1].split("@")
+    assert name == "prepair+metrics"
+    assert hashes.count("+") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("pairwise+metric", "metrics"), ("pairwize+tie", "pairwise")]
+)
+def test_a_misspelt_protocol_is_an_error_with_the_nearest_name(name, meant):
+    with pytest.raises(ConfigError, match=f"did you mean {meant}"):
+        find_protocol(name)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_protocol_is_found_by_its_name_and_takes_every_addition(name):
+    assert find_protocol(name).name == name
+    for addition in ADDITIONS:
+        assert find_protocol(f"{name}+{addition}").name == f"{name}+{addition}"
+
+
+# ---- pointwise ----
+
+
+async def score(judge, text="GOOD"):
+    return await judge.protocol.score(judge, PAIR.item, text)
+
+
+async def test_the_score_is_the_level_that_was_written_where_no_more_is_known(judge_that):
+    judge, _ = judge_that(lambda p: "Fine.\nScore: 4", "pointwise")
+    found = await score(replace(judge, rubric=FIVE))
+    assert (found.value, found.level, found.score_mode) == (4, 4, "text")
+    assert found.entropy is None
+
+
+async def test_the_score_is_the_expected_level_where_probabilities_are_given(judge_that):
+    judge, _ = judge_that(
+        lambda p: with_logprobs("Fine.\nScore:", " 4", **{" 4": 0.6, " 5": 0.3, " the": 0.1}),
+        "pointwise",
+    )
+    found = await score(replace(judge, rubric=FIVE))
+    assert found.score_mode == "logprobs"
+    assert found.value == pytest.approx((4 * 0.6 + 5 * 0.3) / 0.9)
+    assert found.label_mass == pytest.approx(0.9)
+    assert found.entropy == pytest.approx(-(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3)))
+
+
+async def test_too_little_probability_on_the_levels_is_no_score(judge_that):
+    judge, _ = judge_that(
+        lambda p: with_logprobs("", "4", **{"4": 0.2, "I": 0.8}), "pointwise-direct"
+    )
+    with pytest.raises(Unparsed):
+        await score(replace(judge, rubric=FIVE))
+
+
+async def test_samples_are_drawn_apart_and_averaged(judge_that):
+    judge, provider = judge_that(lambda p: "", "pointwise-direct")
+    provider.reply = lambda request: str(2 + request.sample % 3)
+    judge = replace(judge, rubric=FIVE, settings=Settings(temperature=1.0, samples=6))
+    found = await score(judge)
+    assert (found.value, found.score_mode) == (3.0, "samples")
+    assert len(provider.requests) == 6
+
+
+async def test_a_pointwise_judge_decides_pairs_and_position_cannot_matter(judge_that):
+    judge, provider = judge_that(scores, "pointwise")
+    comparison = await both_orders(judge, PAIR)
+    assert (comparison.choice, comparison.consistent) == (Choice.A, True)
+    assert len(provider.requests) == 2
+    assert not any(
+        "GOOD" in r.messages[-1].text and "POOR" in r.messages[-1].text for r in provider.requests
+    )
+
+
+async def test_equal_scores_are_a_tie(judge_that):
+    judge, _ = judge_that(lambda p: "Score: 2", "pointwise")
+    assert (await both_orders(judge, PAIR)).choice == Choice.TIE
+
+
+async def test_two_ways_of_scoring_are_never_compared(judge_that):
+    judge, _ = judge_that(
+        lambda p: with_logprobs("", "2", **{"2": 0.9}) if "GOOD" in p else "1", "pointwise-direct"
+    )
+    with pytest.raises(Unparsed, match="do not compare"):
+        await both_orders(judge, PAIR)
+
+
+# ---- likelihood ----
+
+
+def listener(request):
+    """Finds GOOD twice as likely when it was asked for, and POOR no more than otherwise."""
+    asked = request.messages[-1].text != NEUTRAL
+    words = request.continuation.split()
+    p = math.log(0.5 if asked and "GOOD" in request.continuation else 0.25)
+    return Completion(
+        text=request.continuation, logprobs=tuple(TokenLogprobs(w, ((w, p),)) for w in words)
+    )
+
+
+async def test_a_response_that_the_instruction_makes_likelier_wins(judge_that):
+    judge, provider = judge_that(lambda p: "", "likelihood")
+    provider.reply = listener
+    comparison = await both_orders(judge, PAIR)
+    assert (comparison.choice, comparison.consistent) == (Choice.A, True)
+    assert len(provider.requests) == 4
+    found = await score(judge, "GOOD one")
+    assert (found.value, found.score_mode) == (pytest.approx(2 * math.log(2)), "likelihood")
+
+
+async def test_what_is_likely_whatever_was_asked_gains_nothing(judge_that):
+    judge, provider = judge_that(lambda p: "", "likelihood")
+    provider.reply = listener
+    pair = replace(PAIR, a=Response(item_id="0", system="a", text="POOR but short"))
+    longer = replace(pair, b=Response(item_id="0", system="b", text="POOR and long " * 20))
+    assert (await both_orders(judge, longer)).choice == Choice.TIE
+
+
+async def test_the_instruction_is_heard_as_a_user_would_put_it(judge_that):
+    judge, provider = judge_that(lambda p: "", "likelihood")
+    provider.reply = listener
+    await score(judge)
+    assert {r.messages[-1].text for r in provider.requests} == {PAIR.item.instruction, NEUTRAL}
+
+
+async def test_an_empty_response_has_no_likelihood(judge_that):
+    judge, provider = judge_that(lambda p: "", "likelihood")
+    provider.reply = lambda request: Completion(text="", logprobs=())
+    with pytest.raises(Unparsed, match="empty"):
+        await score(judge, "")
