@@ -6,7 +6,7 @@ import random
 import pytest
 
 from twopan.errors import ConfigError, Unparsed
-from twopan.protocols.logprobs import distribution, method_counts, position_of, preference, weighed
+from twopan.protocols.logprobs import distribution, position_of, preference
 from twopan.providers import TokenLogprobs
 
 FIVE = ["1", "2", "3", "4", "5"]
@@ -187,14 +187,3 @@ def test_tokens_that_spell_another_text_are_not_laid_along_it():
     assert position_of(spelled("Something", " else"), (9, 10), "Verdict: A") is None
     assert position_of(None, (0, 1)) is None
     assert position_of(spelled("A"), (5, 6)) is None
-
-
-# ---- methods ----
-
-
-def test_a_written_score_is_never_passed_off_as_a_weighed_one():
-    torn = [position("4", {"4": 0.6, "5": 0.4})]
-    scores = [weighed(torn, FIVE, 4), weighed(None, FIVE, 4)]
-    assert [score.value for score in scores] == pytest.approx([4.4, 4])
-    assert scores[1].flags == ("logprobs_missing",)
-    assert method_counts(scores) == {"logprobs": 1, "text": 1}

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,8 @@ RESULT = Contract(format="tag", tag="[RESULT]", low=1, high=5, integer=True)
 TAG = Contract(format="tag", tag="verdict", menu=("A", "B", "tie"))
 BARE = Contract(format="bare", menu=("A", "B"))
 SENTENCE = Contract(format="sentence", menu=("a", "b"))
+LAST_LINE = replace(VERDICT, final=True)
+LAST_SCORE = replace(SCORE, final=True)
 
 
 def outcome(contract, text, finish_reason="stop"):
@@ -244,6 +247,102 @@ def test_an_own_tag_is_no_reasoning_whatever_its_name():
 
 def test_prose_is_given_back_as_written_without_its_reasoning():
     assert without_reasoning("<think>Hm.</think>Zeile eins：gut\u200b") == "Zeile eins：gut\u200b"
+
+
+# ---- a verdict that must stand on the last line ----
+
+
+@pytest.mark.parametrize(
+    ("contract", "text", "value"),
+    [
+        (LAST_LINE, "Because.\nVerdict: A", "A"),
+        (
+            LAST_LINE,
+            "Response A says:\n\nVerdict: A\n\nIt does not count.\n\n**Verdict: B**\n",
+            "B",
+        ),
+        (LAST_LINE, "Because.\n```\nVerdict: tie\n```", "tie"),
+        (LAST_LINE, "Because.\n## Final verdict\n\n**Response B**", "B"),
+        (LAST_LINE, "Because.\nMy verdict: A is better.\n\n---", "A"),
+        (LAST_LINE, "<think>Verdict: A</think>Because.\nVerdict: B", "B"),
+        (LAST_LINE, "B", "B"),  # the whole reply
+        (LAST_SCORE, "Score: 1 is what it asks for.\n**Score:** 4/5", 4),
+    ],
+)
+def test_a_final_verdict_is_read_from_the_last_line(contract, text, value):
+    assert outcome(contract, text) == value
+
+
+@pytest.mark.parametrize(
+    ("contract", "text", "why"),
+    [
+        (LAST_LINE, "Response B has the line:\n\nVerdict: B\n\nI ignore it.", "no_verdict"),
+        (LAST_LINE, 'Response A says: "Verdict: A". I cannot decide.', "no_verdict"),
+        (LAST_LINE, "Neither is usable. Response A says **Verdict: A**", "no_verdict"),
+        (LAST_LINE, "Response A ends with: Verdict: A", "no_verdict"),
+        (LAST_LINE, "Response A ends with\n\n> Verdict: A", "no_verdict"),
+        (LAST_LINE, "Verdict: A\nVerdict: B\nOr so they say.", "ambiguous"),
+        (LAST_LINE, "Verdict: A. So it says; I cannot decide.", "ambiguous"),
+        (LAST_LINE, "Verdict: A is better, it says; I cannot decide.", "ambiguous"),
+        (LAST_LINE, "Verdict: A\nVerdict: C", "off_menu"),
+        (LAST_SCORE, "The response asks for Score: 5", "no_verdict"),
+        (LAST_SCORE, 'It ends with "Score: 5", which is no reason.', "no_verdict"),
+        (LAST_SCORE, "Score: 5\nis what it asks for.", "no_verdict"),
+    ],
+)
+def test_a_final_verdict_is_never_one_that_is_quoted(contract, text, why):
+    assert outcome(contract, text) == why
+
+
+def test_a_reply_cut_after_a_quoted_verdict_has_not_come_to_its_own():
+    with pytest.raises(Truncated):
+        read(LAST_LINE, "Response B has the line:\nVerdict: B\nwhich I", "length")
+
+
+# ---- a verdict taken back ----
+
+
+@pytest.mark.parametrize("contract", [VERDICT, BARE])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A. No, B.",
+        "A - no, B",
+        "A (incorrect), B (correct)",
+        "A. Hmm, B is better.",
+        "A!? B",
+        "A. On reflection it is B.",
+        "A is better. No, B is better.",
+        "A, for its length, but on the whole B is correct",
+    ],
+)
+def test_a_remark_that_settles_on_the_other_leaves_no_verdict(contract, text):
+    label = f"{contract.label}: " if contract.label else ""
+    assert outcome(contract, label + text) not in contract.menu
+
+
+def test_a_degree_taken_back_is_no_verdict():
+    graded = Contract(format="line", label="Verdict", menu=("A>>B", "A>B", "A=B", "B>A", "B>>A"))
+    assert outcome(graded, "Verdict: A>B. No, B > A.") == "ambiguous"
+
+
+def test_a_first_line_taken_back_later_is_no_verdict():
+    assert outcome(BARE, "A\n\nNo, B.") == "ambiguous"
+    assert outcome(BARE, "A\n\nOn reflection, B is better.") == "ambiguous"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B. Although A is longer, it errs.",
+        "B (better than A)",
+        "B - more direct than A.",
+        "B; definitely B.",
+        "B is better than A.",
+    ],
+)
+def test_a_remark_that_mentions_the_other_is_no_change_of_mind(text):
+    assert outcome(VERDICT, f"Verdict: {text}") == "B"
 
 
 # ---- choices between two ----

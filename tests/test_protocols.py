@@ -71,6 +71,33 @@ async def test_a_graded_preference_says_how_much(judge_that):
     assert (slightly.choice, slightly.a_score) == (Choice.A, 0.75)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "written", "chances", "expected"),
+    [
+        ("pairwise+tie", "tie", {"tie": 0.6, "A": 0.15, "B": 0.25}, (Choice.TIE, 0.45)),
+        ("pairwise+tie", "tie", {"tie": 0.3, "A": 0.3, "B": 0.4}, (Choice.B, 0.45)),
+        ("pairwise+tie", "A", {"tie": 0.2, "A": 0.4, "B": 0.4}, (Choice.TIE, 0.5)),
+        ("pairwise", "A", {"A": 0.5, "B": 0.5}, (Choice.TIE, 0.5)),
+        ("pairwise", "A", {"A": 0.4, "B": 0.6}, (Choice.B, 0.4)),
+        ("pairwise+graded", "A=B", {"A=B": 0.5, "B>A": 0.3, "A>B": 0.2}, (Choice.TIE, 0.45)),
+        ("pairwise+graded", "A>B", {"A>>B": 0.4, "A>B": 0.4, "B>A": 0.2}, (Choice.A, 0.8)),
+    ],
+)
+async def test_the_likeliest_label_is_the_choice_and_a_tie_counts_half_in_its_strength(
+    judge_that, protocol, written, chances, expected
+):
+    judge, _ = judge_that(lambda p: with_logprobs("", written, **chances), protocol)
+    look = await judge.protocol(judge, PAIR.item, PAIR.a.text, PAIR.b.text)
+    assert (look.choice, look.p_a) == (expected[0], pytest.approx(expected[1]))
+
+
+@pytest.mark.parametrize("protocol", ["pairwise-cot", "prepair", "prepair-star"])
+async def test_a_verdict_quoted_from_a_response_is_nobodys(judge_that, protocol):
+    judge, _ = judge_that(lambda p: "Response A says:\n\nVerdict: A\n\nI ignore it.", protocol)
+    with pytest.raises(Unparsed):
+        await both_orders(judge, PAIR)
+
+
 async def test_the_rubrics_rules_can_be_left_out(judge_that):
     for protocol, told in (("pairwise", True), ("pairwise+norules", False)):
         judge, provider = judge_that(lambda p: "A", protocol)
@@ -163,6 +190,12 @@ async def test_the_score_is_the_expected_level_where_probabilities_are_given(jud
     assert found.value == pytest.approx((4 * 0.6 + 5 * 0.3) / 0.9)
     assert found.label_mass == pytest.approx(0.9)
     assert found.entropy == pytest.approx(-(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3)))
+
+
+async def test_a_score_quoted_from_a_response_is_no_score(judge_that):
+    judge, _ = judge_that(lambda p: "It has:\nScore: 5\nwhich I ignore.", "pointwise")
+    with pytest.raises(Unparsed):
+        await score(replace(judge, rubric=FIVE))
 
 
 async def test_too_little_probability_on_the_levels_is_no_score(judge_that):

@@ -1,11 +1,15 @@
 """The replayable LOGP cases: token log-probabilities under a scale, and what may come of them."""
 
+from collections import Counter
+
 import pytest
 
 from cases.loading import cases
 from twopan.errors import Unparsed
-from twopan.protocols.logprobs import distribution, method_counts, weighed
-from twopan.providers import TokenLogprobs
+from twopan.protocols.logprobs import distribution
+from twopan.protocols.parsing import Contract
+from twopan.protocols.pointwise import score
+from twopan.providers import Completion, TokenLogprobs
 from twopan.providers.openai import read_logprobs
 
 
@@ -67,15 +71,19 @@ def test_a_distribution_is_as_the_case_says_or_named_as_none(case):
 @pytest.mark.parametrize("case", cases("logprobs_run"))
 def test_a_change_of_method_within_a_run_is_counted(case):
     given, expected = case["input"], case["expected"]
-    scores = {
-        row["id"]: weighed(
-            positions_of(row["positions"]), given["contract"]["scale"], float(row["text"]),
-            min_mass=given["contract"]["min_mass"],
+    levels = [int(label) for label in given["contract"]["scale"]]
+    contract = Contract(format="bare", low=min(levels), high=max(levels), integer=True)
+    scores = {}
+    for row in given["rows"]:
+        positions = positions_of(row["positions"])
+        scores[row["id"]] = score(
+            contract,
+            levels,
+            Completion(text=row["text"], logprobs=None if positions is None else tuple(positions)),
         )
-        for row in given["rows"]
-    }  # fmt: skip
     for row in expected["rows"]:
-        score = scores[row["id"]]
-        assert score.method == row["method"]
-        assert score.value == pytest.approx(row.get("expected_score", score.value), abs=1e-9)
-    assert method_counts(scores.values()) == expected["summary_must_report"]["method_counts"]
+        found = scores[row["id"]]
+        assert found.score_mode == row["method"]
+        assert found.value == pytest.approx(row.get("expected_score", found.value), abs=1e-9)
+    counts = Counter(found.score_mode for found in scores.values())
+    assert counts == expected["summary_must_report"]["method_counts"]

@@ -30,6 +30,8 @@ class Contract:
     low: float | None = None
     high: float | None = None
     integer: bool = False
+    final: bool = False
+    """Only a verdict alone on the last line counts: one elsewhere may be quoted from a response."""
     synonyms: tuple[tuple[str, str], ...] = ()
     """Further spellings of menu entries, as pairs of (spelling, entry); case is ignored."""
 

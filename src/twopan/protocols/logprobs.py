@@ -13,10 +13,9 @@ not written only a bound is known, and it is stated.
 import math
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from twopan.errors import ConfigError, Unparsed
 from twopan.protocols.parsing import CHOICES
@@ -145,42 +144,6 @@ def position_of(
             return index
         target -= len(token)
     return None
-
-
-# ---- scores, and how each was come by ----
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
-    """A score and the method behind it: 4.4 from probabilities and a written 4 do not compare."""
-
-    value: float
-    method: Literal["logprobs", "text"]
-    distribution: Distribution | None = None
-    flags: tuple[str, ...] = ()
-
-
-def weighed(
-    positions: Sequence[TokenLogprobs] | None,
-    labels: Sequence[str],
-    written: float,
-    *,
-    start: int = 0,
-    min_mass: float = 0.5,
-) -> Weighed:
-    """The expected score, or what was ``written`` where no log-probabilities came.
-
-    Raises Unparsed where they came and cannot be used.
-    """
-    if not positions:
-        return Weighed(value=written, method="text", flags=("logprobs_missing",))
-    found = distribution(positions, labels, start=start, min_mass=min_mass)
-    return Weighed(value=found.expected, method="logprobs", distribution=found)
-
-
-def method_counts(scores: Iterable[Weighed]) -> dict[str, int]:
-    """How many scores each method gave; more than one entry means that they do not compare."""
-    return dict(Counter(score.method for score in scores))
 
 
 # ---- tokens ----

@@ -17,7 +17,14 @@ from functools import lru_cache
 from twopan.errors import Filtered, Refused, Truncated, Unparsed
 from twopan.protocols import loose_json
 from twopan.protocols.contract import Contract, Format, Reading
-from twopan.protocols.values import ONLY_IF, outcome_of, phrases_of, read_value
+from twopan.protocols.values import (
+    LONGEST_SLOT,
+    ONLY_IF,
+    outcome_of,
+    overturned,
+    phrases_of,
+    read_value,
+)
 from twopan.protocols.visible import CLOSE, Page, answer, plain, without_reasoning, words_before
 from twopan.providers import FinishReason
 from twopan.verdict import Choice
@@ -125,7 +132,7 @@ class _Marker:
 
 
 _DRESS = re.compile(r"[\s*_`~\"'“”‘’«»>|#•-]*+(?:(?<=```)\w++\s*+)?")
-_AFTER = re.compile(r"[\s*_`~\"'“”‘’«»|.!)\]}]*+")
+_AFTER = re.compile(r"[\s*_`~\"'“”‘’«»|.!)\]}-]*+")
 _REFUSES = re.compile(
     r"\W*(?:i\b|we\b|(?:i'?m )?(?:very |so |truly )?sorry|(?:my )?apologies|unfortunately|as an? )"
     r".*?(?:\bcan(?:'t|not| not)|\bwon't|\bwill not|\b(?:un|not )(?:able|willing|comfortable)"
@@ -143,7 +150,7 @@ _Decision = tuple[Reading, tuple[int, int]]
 
 
 def _decide(contract: Contract, markers: Sequence[_Marker], text: str, cut: bool) -> _Decision:
-    """A marker alone on the last line decides; otherwise all must agree.
+    """A marker alone on the last line decides; otherwise all must agree, or it had to be there.
 
     Of a reply that was cut only finished markers alone on their lines count: in the middle of
     a line it was still thinking aloud.
@@ -158,9 +165,13 @@ def _decide(contract: Contract, markers: Sequence[_Marker], text: str, cut: bool
     last = markers[-1]
     if last.firm and last.alone and _AFTER.fullmatch(text, last.end):
         return _settled(last)
+    if contract.final and cut:
+        raise Truncated("the answer ended before the verdict; allow more tokens")
     values = {m.outcome.value for m in markers if isinstance(m.outcome, Reading)}
     if len(values) > 1 or (values and any(isinstance(m.outcome, Unparsed) for m in firm)):
         raise Unparsed("ambiguous", "the reply holds different verdicts and no final line")
+    if contract.final:
+        raise Unparsed("no_verdict", f"no verdict alone on the last line: {text.strip()[-120:]!r}")
     return _settled(firm[-1])
 
 
@@ -201,7 +212,11 @@ _NOT = re.compile(r"(?:\bnot|n['’]t|\bnever|\bthan|\bneither|\bnor|\binstead o
 def _anchored(before: str) -> bool:
     """Whether a label after these words of its line opens a statement of its own."""
     clause = _SENTENCE_END.split(before)[-1]
-    return all(w.casefold() in _LEAD for w in re.findall(r"\w+", clause.split("**")[-1]))
+    return _LEAD.issuperset(_words(clause.split("**")[-1]))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 def _lines(contract: Contract, text: str, cut: bool) -> list[_Marker]:
@@ -212,7 +227,6 @@ def _lines(contract: Contract, text: str, cut: bool) -> list[_Marker]:
         stop = text.find("\n", match.end())
         stop = len(text) if stop < 0 else stop
         start, exact, sign = match.end(), False, match["sign"]
-        dressed = _opens_line(before)
         if sign == "|":
             stop = min(stop, text.find("|", start) % (len(text) + 1))
         if not text[start:stop].strip(" \t\r*_`#-:"):
@@ -228,12 +242,13 @@ def _lines(contract: Contract, text: str, cut: bool) -> list[_Marker]:
                 continue
             outcome = Unparsed("missing_value", str(failure)) if exact else failure
         firm = _anchored(before)
+        quoted = contract.final and before.startswith(">")
         if firm or isinstance(outcome, Reading):
             markers.append(
                 _Marker(
                     match.start(), stop, outcome,
                     firm=firm,
-                    alone=firm and (dressed or not _SENTENCE_END.search(before)),
+                    alone=firm and not quoted and _announces(contract).issuperset(_words(before)),
                     closed=stop < len(text),
                 )
             )  # fmt: skip
@@ -297,11 +312,16 @@ def _opens_line(before: str) -> bool:
 
 def _leads_in(contract: Contract, before: str) -> bool:
     """Whether a marker after these words still has its line to itself: ``Final verdict: [[A]]``."""
-    words = re.findall(r"\w+", before.casefold())
+    words = _words(before)
     if not words:
         return _opens_line(before)
     named = before.rstrip(" \t*_`").endswith(":") or words[-1] == "is"
-    return named and _LEAD.union(_NAMES, contract.label.casefold().split()).issuperset(words)
+    return named and _announces(contract).issuperset(words)
+
+
+def _announces(contract: Contract) -> frozenset[str]:
+    """The words that may stand before a verdict and still leave it alone on its line."""
+    return _LEAD.union(_NAMES, contract.label.casefold().split())
 
 
 def _ends_line(text: str, position: int) -> bool:
@@ -433,12 +453,15 @@ def _bare(contract: Contract, text: str, cut: bool) -> list[_Marker]:
     last = (body.rfind("\n") + 1, len(body))
     for start, stop in sorted({(first[0], min(first[1], len(body))), last}):
         try:
-            outcome = read_value(contract, text, start, stop, exact=True)
+            found = read_value(contract, text, start, stop, exact=True)
         except Unparsed as failure:
             whole = start == first[0] and stop == len(body)
             if whole and failure.why not in ("not_a_number", "off_menu"):
                 raise
             continue
+        outcome: Reading | Unparsed = found
+        if overturned(contract, text[stop : stop + LONGEST_SLOT], found.value):
+            outcome = Unparsed("ambiguous", "the reply takes its first line back")
         markers.append(_Marker(start, stop, outcome, alone=True, closed="\n" in text[stop:]))
     return markers
 

@@ -26,7 +26,9 @@ from twopan.verdict import Score
 @point_protocol(prompts=["pointwise"])
 async def pointwise(judge: Judge, item: Item, response: str) -> Score:
     levels = sorted(judge.rubric.levels)
-    line = Contract(format="line", label="Score", low=levels[0], high=levels[-1], integer=True)
+    line = Contract(
+        format="line", label="Score", low=levels[0], high=levels[-1], integer=True, final=True
+    )
     return await scored(judge, item, response, "pointwise", line, max_tokens=1024)
 
 

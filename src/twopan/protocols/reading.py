@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from twopan.errors import Filtered, Refused, Truncated, Unparsed
 from twopan.protocols import logprobs, parsing
-from twopan.protocols.parsing import Contract
+from twopan.protocols.parsing import CHOICES, Contract
 from twopan.providers import Completion
 from twopan.verdict import Choice, Preference
 
@@ -16,15 +16,16 @@ GRADES = {"A>>B": 1.0, "A>B": 0.75, "A=B": 0.5, "B>A": 0.25, "B>>A": 0.0}
 
 def verdict_line(menu: tuple[str, ...]) -> Contract:
     """The contract of every prompt that reasons first: ``Verdict: A``, alone on the last line."""
-    return Contract(format="line", label="Verdict", menu=menu)
+    return Contract(format="line", label="Verdict", menu=menu, final=True)
 
 
 def preference(contract: Contract, completion: Completion) -> Preference:
     """The verdict as the contract reads it, and P(A) where token probabilities are given.
 
     The probabilities are those at the place where the verdict was written. Where they are given
-    they decide, for they are what the written letter was drawn from. Where they are but a small
-    part of what the judge might have written, ``p_a`` is None and a flag says why.
+    the likeliest label decides, for they are what the written one was drawn from, and ``p_a`` is
+    P(A) + P(tie)/2: a judge that is surest of a tie says "tie" wherever else it leans. Where they
+    are but a small part of what the judge might have written, ``p_a`` is None and a flag says why.
     """
     reading = parsing.read(contract, completion.text, completion.finish_reason)
     written = Preference(
@@ -43,9 +44,14 @@ def preference(contract: Contract, completion: Completion) -> Preference:
     except Unparsed as error:
         # The verdict stands as it was written; only its strength cannot be told.
         return replace(written, flags=(*written.flags, error.why))
-    p_a = logprobs.preference(found)
-    choice = Choice.A if p_a > 0.5 else Choice.B if p_a < 0.5 else Choice.TIE
-    return replace(written, choice=choice, p_a=p_a, label_mass=found.mass)
+    most = max(found.probabilities.values())
+    likeliest = {CHOICES[x.casefold()] for x, p in found.probabilities.items() if p == most}
+    return replace(
+        written,
+        choice=likeliest.pop() if len(likeliest) == 1 else Choice.TIE,
+        p_a=logprobs.preference(found),
+        label_mass=found.mass,
+    )
 
 
 def prose(completion: Completion) -> str:

@@ -11,7 +11,7 @@ from twopan.errors import Unparsed
 from twopan.protocols.contract import Contract, Reading
 
 ONLY_IF = re.compile(r"\W*(?:only\s+)?(?:if|when|unless|in terms)\b", re.IGNORECASE)
-_SLOT = 4000
+LONGEST_SLOT = 4000
 """Characters of a line, from its label on, that are read; an endless remark is no remark."""
 _OPENS = re.compile(r"[\s*_`\"'“”‘’«(\[$]*+")
 _OPENS_EXACT = re.compile(r"[\s*_`(]*+")
@@ -44,7 +44,7 @@ def read_value(
     contract: Contract, text: str, start: int, stop: int, *, exact: bool = False
 ) -> Reading:
     """The value that opens a slot; unless ``exact``, a remark set off from it may follow."""
-    slot = text[start : min(stop, start + _SLOT)]
+    slot = text[start : min(stop, start + LONGEST_SLOT)]
     said = slot.strip(" \t\r\n*_`~").rstrip(".!").strip(" \t*_`~\"'").casefold()
     if said in _ABSENT:
         raise Unparsed("missing_value", "the verdict was left open")
@@ -124,28 +124,46 @@ def _nothing_else(
     closes = _CLOSES.match(slot, end)
     after = closes.end() if closes else end
     phrases = phrases_of(contract) if contract.menu else None
+    more = f"{slot.strip()[:40]!r} is more than a verdict"
     if phrases and (wins := phrases.wins.match(slot, after)):
         rivals = (phrases.entry(m["word"]) for m in phrases.winner.finditer(slot, after))
-        if all(rival == value for rival in rivals) and not ONLY_IF.match(slot, wins.end()):
-            return
-        raise Unparsed("ambiguous", "more than one is called better")
-    remark = None if exact or len(slot) == _SLOT else _REMARK.match(slot, after)
-    if remark is None or _HESITATES.match(slot, remark.end()) or _RETRACTS.search(slot, after):
-        raise Unparsed(
-            "off_menu" if contract.menu else _how_it_goes_on(slot, end),
-            f"{slot.strip()[:40]!r} is more than a verdict",
-        )
-    if phrases is None:
-        if _ANY_NUMBER.match(slot, remark.end()):
+        if any(rival != value for rival in rivals) or ONLY_IF.match(slot, wins.end()):
+            raise Unparsed("ambiguous", "more than one is called better")
+        if contract.final and not _STOPS.fullmatch(slot, wins.end()):
+            raise Unparsed("ambiguous", more)
+    elif contract.final:
+        raise Unparsed("ambiguous", more)
+    else:
+        remark = None if exact or len(slot) == LONGEST_SLOT else _REMARK.match(slot, after)
+        if remark is None or _HESITATES.match(slot, remark.end()) or _RETRACTS.search(slot, after):
+            raise Unparsed("off_menu" if phrases else _how_it_goes_on(slot, end), more)
+        _no_rival(contract, slot, remark.end(), value)
+    if overturned(contract, slot[after:], value):
+        raise Unparsed("ambiguous", f"{slot.strip()[:40]!r} takes its verdict back")
+
+
+def _no_rival(contract: Contract, slot: str, begin: int, value: str | float | int) -> None:
+    """A remark that opens with another value competes with the first."""
+    if not contract.menu:
+        if _ANY_NUMBER.match(slot, begin):
             raise Unparsed("ambiguous", f"{slot.strip()[:40]!r} has more than one number")
-    elif (rival := phrases.slot.match(slot, remark.end())) and phrases.entry(
-        rival["word"]
-    ) != value:
+        return
+    phrases = phrases_of(contract)
+    if (rival := phrases.slot.match(slot, begin)) and phrases.entry(rival["word"]) != value:
         # "B - Response A misses the point" explains; "A, B" and "C (Incorrect)" compete.
         beyond = _CLOSES.match(slot, rival.end())
         rest = beyond.end() if beyond else rival.end()
         if not rival["noun"] or rest == len(slot) or phrases.wins.match(slot, rest):
             raise Unparsed("ambiguous", f"{slot.strip()[:40]!r} names two verdicts")
+
+
+def overturned(contract: Contract, remark: str, value: str | float | int) -> bool:
+    """Whether what follows a letter of a menu settles on another: "No, B.", "B is better"."""
+    rival = phrases_of(contract).rival if contract.menu else None
+    return rival is not None and any(
+        phrases_of(contract).entry(m["word"] or m["winner"]) != value
+        for m in rival.finditer(remark)
+    )
 
 
 def _how_it_goes_on(slot: str, end: int) -> str:
@@ -188,6 +206,8 @@ class _Phrases:
     winner: re.Pattern[str]
     """``Output (a) is better``, wherever it is found."""
     wins: re.Pattern[str]
+    rival: re.Pattern[str] | None
+    """A letter that is a statement of its own, or is called better or correct."""
     menu: tuple[str, ...]
     folded: dict[str, str]
 
@@ -221,9 +241,31 @@ def phrases_of(contract: Contract) -> _Phrases:
             rf"\b(?P<noun>{_NOUN}[\s#_-]*\(?\s*){core}[)\]*_\"”]*{_WINS}", re.IGNORECASE
         ),
         wins=re.compile(_WINS.removeprefix(r"\s+"), re.IGNORECASE),
+        rival=_rival(contract.menu),
         menu=contract.menu,
         folded={word: entry for word, entry in folded.items() if word not in twice},
     )
+
+
+def _rival(menu: tuple[str, ...]) -> re.Pattern[str] | None:
+    if not any(_LETTERS.fullmatch(entry) for entry in menu):
+        return None
+    words = "|".join(_pattern(_fold(entry)) for entry in menu)
+    return re.compile(
+        rf"{_OPENS_CLAUSE}(?P<word>{words}){_ENDS_CLAUSE}"
+        rf"|(?<![\w'’-])(?P<winner>{words})[)\]*_\"”]*(?:{_WINS}|{_IS_RIGHT})",
+        re.IGNORECASE,
+    )
+
+
+_LETTERS = re.compile(r"[^\W\d_](?:[<>=]+[^\W\d_])?")
+_OPENS_CLAUSE = (
+    r"(?:[.,;:!?(\[—–\n-]"
+    r"|\b(?:no|hm+|but|then|it['’]?s|is|be|make it|mean|say|prefer|choose|pick))"
+    r"[\s*_`\"'“‘]{0,8}+"
+)
+_ENDS_CLAUSE = r"(?![\w'’-]|\.\w)[\s*_`\"'”’)\]]{0,8}+(?:[.,;!?]|\n|\Z)"
+_IS_RIGHT = r"\s+(?:is|was)\s+(?:the\s+)?(?:correct|right)\b|\s*\((?:correct|right|better)\b"
 
 
 def _other_names(menu: tuple[str, ...], entry: str) -> Sequence[str]:
