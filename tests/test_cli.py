@@ -181,6 +181,12 @@ def test_text_is_utf8_whatever_the_locale_says(twopan, server, tmp_path):
     assert "é你" in server.requests[0].json["messages"][-1]["content"]
 
 
+def test_standard_input_is_a_file_called_dash(twopan, pairs_file, server):
+    text = pairs_file(8).read_text()
+    done = twopan("gate", "-", *judge(server), "--json", "-", input=text)
+    assert json.loads(done.stdout)["pairs"] == 8
+
+
 # ---- judge, verdict lines ----
 
 
@@ -206,6 +212,25 @@ def test_recorded_verdicts_stand_in_for_a_judge(twopan, pairs_file, server, tmp_
     done = twopan("gate", path, "--verdicts", "v.jsonl", check=0)
     assert done.stdout.startswith("promote: ")
     assert len(server.requests) == asked
+
+
+def test_a_verdict_on_other_texts_is_none_on_these(twopan, pairs_file, server, tmp_path):
+    path = pairs_file()
+    (tmp_path / "v.jsonl").write_text(twopan("judge", path, *judge(server), check=0).stdout)
+    path.write_text(path.read_text().replace("POOR", "BETTER"))
+    done = twopan("gate", path, "--verdicts", "v.jsonl", "--json", "-", check=3)
+    assert json.loads(done.stdout)["unjudged"] == {"not_recorded": 20}
+
+
+def test_a_verdict_line_that_contradicts_its_votes_is_refused(twopan, pairs_file, server, tmp_path):
+    path = pairs_file(2)
+    lines = twopan("judge", path, *judge(server), check=0).stdout
+    for edited, said in (
+        (lines.replace('"choice": "a", "a_score"', '"choice": "b", "a_score"'), "votes say"),
+        (lines.replace('"p_a": null', '"p_a": 7'), "<= 1"),
+    ):
+        (tmp_path / "v.jsonl").write_text(edited)
+        assert said in twopan("gate", path, "--verdicts", "v.jsonl", check=2).stderr
 
 
 def test_a_pair_without_a_recorded_verdict_is_unjudged(twopan, pairs_file, server, tmp_path):
@@ -266,6 +291,9 @@ WRONG = [
     (["gate", "pairs.jsonl", "--ledger", "/proc/x/l.sqlite"], ["/proc/x/l.sqlite"]),
     (["gate", "pairs.jsonl", "--judge", "openai:x@http://h/v1?key=sk-CANARY00000000"], ["key"]),
     (["gate", "a", "b", "c"], ["two files"]),
+    (["judge", "pairs.jsonl", "--verdicts", "v"], ["--verdicts"]),
+    (["gate", "pairs.jsonl", "--config", "slots.toml", "--judge", "mine"], ["concurrency", "1"]),
+    (["gate", "pairs.jsonl", "--samples", "3"], ["--temperature"]),
     (["ledger", "runs"], ["no ledger"]),
     (["rubrics", "helpfulnes"], ["did you mean helpfulness"]),
 ]
@@ -281,6 +309,7 @@ def test_bad_input_gets_one_clear_line_and_status_2(twopan, pairs_file, tmp_path
         "columns.jsonl": json.dumps({"frage": "x"}),
         "twice.jsonl": f"{row}\n{row}\n",
         "misspelt.toml": "treshold = 0.5\n",
+        "slots.toml": '[judges.mine]\nprovider = "openai:m"\nconcurrency = 0\n',
         "c.yaml": "judge: {model: m}\nswap_ordr: true\n",
         "key.toml": '[judges.mine]\nprovider = "openai"\nmodel = "m"\napi_key = "sk-CANARY000"\n',
     }
@@ -416,6 +445,7 @@ def test_the_ledger_can_be_read_exported_and_verified(twopan, pairs_file, server
     path = pairs_file(5)
     lines = twopan("judge", path, *judge(server), check=0).stdout
     run = json.loads(twopan("ledger", "runs", "--json", check=0).stdout)
+    assert run["win_rate"] == 1.0
     assert (run["state"], run["pairs"], run["judged"]) == ("finished", 5, 5)
     assert twopan("ledger", "export", run["run"], check=0).stdout == lines
     shown = json.loads(twopan("ledger", "show", run["run"], check=0).stdout)

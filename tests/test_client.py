@@ -12,6 +12,7 @@ from twopan.errors import (
     ConfigError,
     Denied,
     Interrupted,
+    Malformed,
     NotRecorded,
     Outage,
     RateLimited,
@@ -294,3 +295,77 @@ async def test_who_really_answered_is_counted_from_the_ledger_too(client_of):
     again = client_of(provider)
     await again.complete(request(), text_of)
     assert again.served == {"judge-2026-01-10": 1}
+
+
+# ---- what failures cost, and stopping while one waits ----
+
+
+async def test_a_failure_that_was_paid_for_is_paid_out_of_the_budget(client_of, ledger):
+    paid = Completion(text="", usage=Usage(output=1_000_000))
+    client = client_of(
+        Provider(Malformed("answered without text", completion=paid)),
+        price=Price(input=0.0, output=1.0),
+        budget=Budget(usd=3.5),
+        attempts=10,
+    )
+    with pytest.raises(BudgetReached):
+        await client.complete(request(max_tokens=1_000_000), text_of)
+    assert client.meter.cost_usd == pytest.approx(3.0)
+    costs = [row["cost_usd"] for row in ledger.query("select cost_usd from attempts order by id")]
+    assert costs == pytest.approx([1.0, 1.0, 1.0])
+    assert ledger.query("select count(*) as n from replies")[0]["n"] == 0
+
+
+async def test_an_unknown_outcome_is_taken_for_the_most_it_may_have_cost(client_of):
+    budget = Budget(usd=1.5)
+    client = client_of(
+        Provider(Unreachable("reset", outcome_unknown=True), "A"),
+        price=Price(input=0.0, output=1.0),
+        budget=budget,
+    )
+    with pytest.raises(BudgetReached):
+        await client.complete(request(max_tokens=1_000_000), text_of)
+    assert budget.used_usd == pytest.approx(1.0)
+
+
+async def test_a_connection_found_closed_is_tried_again_at_once(client_of):
+    client = client_of(Provider(Unreachable("closed", retry_after=0.0), "A"))
+    await client.complete(request(), text_of)
+    assert client.waits == [0.0]
+
+
+async def test_an_interrupt_ends_a_wait_for_the_next_attempt(client_of):
+    client = client_of(Provider(RateLimited("later", retry_after=60.0)), sleep=None)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+
+            async def ask():
+                with pytest.raises(Interrupted):
+                    await client.complete(request(), text_of)
+
+            tasks.start_soon(ask)
+            await anyio.sleep(0.05)
+            client.interrupt()
+
+
+async def test_a_deadline_ends_waits_and_attempts_too(client_of):
+    for provider in (Provider(RateLimited("later", retry_after=60.0)), Provider("A", latency=60)):
+        client = client_of(provider, sleep=None, deadline=time.monotonic() + 0.2)
+        with anyio.fail_after(5), pytest.raises(BudgetReached):
+            await client.complete(request(provider.__class__.__name__), text_of)
+
+
+async def test_success_ends_a_row_of_failures(client_of):
+    """Five in a row are an outage; four, a success and four more are not."""
+    down = [Unreachable("down")] * 2
+    provider = Provider("A", *down * 4, "A", *down * 4, "A")
+    client = client_of(provider, attempts=2)
+    await client.complete(request("first"), text_of)
+    for i in range(4):
+        with pytest.raises(Unreachable):
+            await client.complete(request(f"a{i}"), text_of)
+    await client.complete(request("between"), text_of)
+    for i in range(4):
+        with pytest.raises(Unreachable):
+            await client.complete(request(f"b{i}"), text_of)
+    assert await client.complete(request("last"), text_of) == "A"

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from twopan.concurrency import for_each, run, together
-from twopan.errors import Malformed, Refused, TwopanError, Unreachable
+from twopan.errors import BudgetReached, Malformed, Refused, TwopanError, Unparsed, Unreachable
 
 pytestmark = pytest.mark.anyio
 
@@ -200,3 +200,39 @@ def test_run_in_a_loop_raises_what_was_raised():
 
     with pytest.raises(Refused, match="no"):
         asyncio.run(cell())
+
+
+def test_interrupting_a_call_beside_a_running_loop_cancels_it(tmp_path):
+    """As in a notebook: the coroutine is told, and the call does not wait for it to be done."""
+    script = """
+import asyncio, os, signal, threading, time
+from twopan.concurrency import run
+async def work():
+    threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        print("cancelled", flush=True)
+        raise
+async def cell():
+    run(work())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+loop = asyncio.new_event_loop()
+try:
+    loop.run_until_complete(cell())
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.stdout.split() == ["cancelled", "interrupted"], done.stderr
+
+
+@pytest.mark.anyio
+async def test_a_failure_that_ends_the_run_goes_before_one_that_does_not():
+    async def fail(error):
+        raise error
+
+    with pytest.raises(BudgetReached):
+        await together(fail(Unparsed("no_verdict")), fail(BudgetReached("spent")))

@@ -8,8 +8,9 @@ import pytest
 from conftest import always_first, honest, make_pairs
 
 from twopan import prompts
-from twopan.errors import ConfigError
-from twopan.jury import judge_pairs
+from twopan.client import Budget
+from twopan.errors import BudgetReached, ConfigError
+from twopan.jury import judge_pairs, majority, unanimous
 from twopan.pipelines.gate import decide, gate
 from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
 
@@ -165,3 +166,45 @@ async def test_a_prompt_that_needs_a_reference_is_found_out_before_any_call(judg
     with pytest.raises(ConfigError, match="1 of 4 items"):
         await gate([judge], pairs)
     assert provider.requests == []
+
+
+@pytest.mark.parametrize(("text", "decision"), [("AAAAA", "inconclusive"), ("AAAAAA", "promote")])
+def test_what_a_coin_may_do_is_not_decided_upon(text, decision):
+    """Five heads in five come once in 32 tosses, and as many tails; six are less than 5 %."""
+    result = decided(text + "t" * 30)
+    assert result.decision == decision
+    if decision == "inconclusive":
+        assert "only 5 pairs were decided" in result.because
+
+
+def test_percentages_are_not_rounded_into_something_else():
+    result = decided("A" * 30 + "B" * 30, threshold=0.555, level=0.999)
+    assert "99.9% interval" in result.because
+    assert "55.5%" in result.because
+
+
+async def test_a_budget_that_ends_in_the_second_look_is_not_taken_for_a_bad_pair(judge_that):
+    """The first look of the last pair cannot be read; the second is not made."""
+    judge, _ = judge_that(
+        lambda p: "Hm." if "GOOD 19." in p and honest(p) == "A" else honest(p),
+        budget=Budget(calls=39),
+        concurrency=1,
+    )
+    with pytest.raises(BudgetReached):
+        await gate([judge], make_pairs(20), workers=1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "votes", "choice"),
+    [
+        (majority, "aab", Choice.A),
+        (majority, "ab", Choice.TIE),
+        (majority, "aabb", Choice.TIE),
+        (majority, "abt", Choice.TIE),
+        (unanimous, "aab", Choice.TIE),
+        (unanimous, "bbb", Choice.B),
+    ],
+)
+def test_a_jury_counts_its_votes(rule, votes, choice):
+    words = {"a": "a", "b": "b", "t": "tie"}
+    assert rule([verdict(0, words[v], words[v]).votes[0] for v in votes]) == choice

@@ -110,7 +110,7 @@ async def test_a_row_that_cannot_be_stored_takes_no_other_with_it(ledger):
         line = {"item": str(i), "a": "a", "b": "b", "choice": "a", "a_score": 1.0}
         line |= {"consistent": True, "unjudged": None, "note": "\ud835" if i == 37 else ""}
         try:
-            await ledger.judged(run, line)
+            await ledger.judged(run, i, line)
         except LedgerError as error:
             results[i] = error
 
@@ -220,3 +220,27 @@ def test_any_text_survives(text):
     import asyncio
 
     assert asyncio.run(there_and_back()) == (text, request(text))
+
+
+async def test_a_full_disk_is_said_to_be_one_and_what_was_acknowledged_stays(tmp_path):
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        run = ledger.begin([], {}, [])
+        await answer(ledger, run, request("before"), Completion(text="kept"))
+        pages = ledger.query("pragma page_count")[0]["page_count"]
+        await ledger._write(lambda db: db.execute(f"pragma max_page_count = {pages}"))
+        noise = os.urandom(200_000).hex()
+        with pytest.raises(LedgerError, match="is the disk full"):
+            await answer(ledger, run, request("after"), Completion(text=noise))
+        await ledger._write(lambda db: db.execute("pragma max_page_count = 1000000"))
+        await answer(ledger, run, request("later"), Completion(text=noise))
+        assert next(ledger.recall(request("before").key)).text == "kept"
+        assert next(ledger.recall(request("later").key)).text == noise
+        assert ledger.verify() == []
+
+
+def test_1_and_1_0_ask_for_the_same():
+    assert request(temperature=1).key == request(temperature=1.0).key
+
+
+async def test_what_is_written_is_flushed_before_it_is_acknowledged(ledger):
+    assert await ledger._write(lambda db: db.execute("pragma synchronous").fetchone()[0]) == 2

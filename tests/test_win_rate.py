@@ -93,3 +93,21 @@ def test_bounds_hold_whatever_the_missing_would_have_scored(y, missing):
     low, high = bounds(sum(y), len(y), missing)
     for fill in (0.0, 0.5, 1.0):
         assert low - 1e-9 <= np.mean(y + [fill] * missing) <= high + 1e-9
+
+
+@pytest.mark.parametrize("level", [0.8, 0.99, 0.999])
+def test_other_levels_cover_as_they_say(level):
+    """Where nine in ten are ties, the padding has to grow with the level."""
+    rng = np.random.default_rng(3)
+    scores = rng.choice([1, 0.5, 0], p=[0.06, 0.9, 0.04], size=(4000, 40))
+    covered = [(r := win_rate(y, level=level)).low <= 0.51 <= r.high for y in scores]
+    assert np.mean(covered) >= level - 0.01
+
+
+@pytest.mark.parametrize("level", [0.8, 0.9, 0.95, 0.99])
+def test_fewer_decided_items_than_needed_are_never_significant(level):
+    from twopan.stats.win_rate import fewest_decided
+
+    n = fewest_decided(level)
+    assert sign_test(n, 0) <= 1 - level + 1e-9
+    assert sign_test(n - 1, 0) > 1 - level

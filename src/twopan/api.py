@@ -59,6 +59,7 @@ async def gate(
                 min_coverage=min_coverage,
                 score=score,
                 workers=opened.workers,
+                each=opened.keep,
             )
 
 
@@ -76,7 +77,9 @@ async def judge_pairs(
         async with open_session(
             _several(judge), ledger=book, protocol=protocol, rubric=_rubric(rubric), **session
         ) as opened:
-            return await judge_pairs_by(opened.jury, _list(pairs), workers=opened.workers)
+            return await judge_pairs_by(
+                opened.jury, _list(pairs), workers=opened.workers, each=opened.keep
+            )
 
 
 def _several(judge: Judges) -> list[str | Spec]:

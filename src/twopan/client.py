@@ -10,6 +10,7 @@ is ``deterministic`` and would only repeat itself.
 """
 
 import itertools
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -19,6 +20,7 @@ from weakref import WeakValueDictionary
 
 import anyio
 
+from twopan import tokens
 from twopan.errors import (
     BudgetReached,
     ConfigError,
@@ -40,9 +42,6 @@ Read = Callable[[Completion], T]
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 600.0
 OUTAGE_AFTER = 5
 """So many requests in a row that nobody answered, each tried to the end, are an outage."""
-
-FEWEST_CHARACTERS_PER_TOKEN = 2.0
-"""Of English prose four or five; of code and dense scripts fewer."""
 
 
 @dataclass(slots=True)
@@ -105,9 +104,8 @@ class Budget:
                     "a budget in money needs the model's price; give one under [judges.NAME] in"
                     " the config file, or a budget in calls"
                 )
-            characters = sum(len(message.text) for message in request.messages)
-            tokens = round(characters / FEWEST_CHARACTERS_PER_TOKEN)
-            most = price.cost(Usage(input=tokens, output=request.max_tokens))
+            prompt = sum(tokens.most(message.text) for message in request.messages)
+            most = price.cost(Usage(input=prompt, output=request.max_tokens))
             if self.used_usd + most > self.usd:
                 raise BudgetReached(
                     f"the budget of ${self.usd:g} has no room for another call"
@@ -152,7 +150,7 @@ class Client:
         attempt_timeout: float = 120.0,
         deadline: float | None = None,
         offline: bool = False,
-        sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
+        sleep: Callable[[float], Awaitable[object]] | None = None,
     ) -> None:
         self.provider = provider
         self.ledger = ledger
@@ -162,17 +160,19 @@ class Client:
         self.meter = Meter()
         self.served: dict[str, int] = {}
         """Which models say they answered, and how many replies each gave."""
+        self.adapted: dict[str, int] = {}
+        """Parts of requests that the model refused and did without, and in how many replies."""
         self._attempts = attempts
         self._attempt_timeout = attempt_timeout
         self._deadline = deadline
         self._offline = offline
-        self._sleep = sleep
+        self._sleep = sleep or self._pause
         self.concurrency = concurrency
         self._slots = anyio.CapacityLimiter(concurrency)
         self._in_flight: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._unread: dict[str, VerdictError] = {}
         self._unanswered = 0
-        self._stopping = False
+        self._stopping = anyio.Event()
         self._fatal: ProviderError | None = None
         """What every further call would meet too."""
 
@@ -183,7 +183,16 @@ class Client:
 
     def interrupt(self) -> None:
         """Let what is under way finish, and start nothing more."""
-        self._stopping = True
+        self._stopping.set()
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, unless we are asked to stop."""
+        with anyio.move_on_after(seconds):
+            await self._stopping.wait()
+
+    def _left(self) -> float:
+        """Seconds until the deadline."""
+        return math.inf if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     async def complete(self, request: Request, read: Read[T]) -> T:
         """Answer a request and read the answer.
@@ -230,7 +239,8 @@ class Client:
                 if not error.transient or attempt >= self._patience(error):
                     raise self._given_up(error) from error
                 backoff = FIRST_WAIT_S * 2 ** (attempt - 1) * (0.5 + jitter.random())
-                await self._sleep(min(max(error.retry_after or 0.0, backoff), LONGEST_WAIT_S))
+                wait = 0.0 if error.retry_after == 0.0 else max(error.retry_after or 0.0, backoff)
+                await self._sleep(min(wait, LONGEST_WAIT_S, self._left()))
             else:
                 self._unanswered = 0
                 return completion
@@ -246,20 +256,20 @@ class Client:
 
     async def _attempt(self, request: Request) -> Completion:
         async with self._slots:
-            if self._stopping:
+            if self._stopping.is_set():
                 raise Interrupted("interrupted")
             if self._fatal is not None:
                 raise self._fatal
-            if self._deadline is not None and time.monotonic() > self._deadline:
+            if not self._left():
                 raise BudgetReached("the time allowed for the run is used up")
             reserved = self.budget.reserve(request, self.price)
             number = await self.ledger.intend(self.run, request)
             self.meter.attempts += 1
             try:
-                with anyio.fail_after(self._attempt_timeout):
+                with anyio.fail_after(min(self._attempt_timeout, self._left())):
                     completion = await self.provider.complete(request)
             except TimeoutError:
-                error: Exception = Unreachable(
+                error: ProviderError | VerdictError = Unreachable(
                     f"no answer within {self._attempt_timeout:g} s", outcome_unknown=True
                 )
             except (ProviderError, VerdictError) as failure:
@@ -279,14 +289,27 @@ class Client:
                 self._note(completion)
                 await self.ledger.answered(number, request.key, completion, cost)
                 return completion
-        unknown = getattr(error, "outcome_unknown", False)
-        self.budget.settle(reserved, None if unknown else 0.0)
-        self.meter.unknown += unknown
-        outcome = "unknown" if unknown else getattr(error, "reason", "error")
-        await self.ledger.failed(number, outcome, str(error))
+        await self._failed(number, error, reserved)
         raise error
 
+    async def _failed(
+        self, number: int, error: ProviderError | VerdictError, reserved: float
+    ) -> None:
+        """Record an attempt without an answer, and what it cost where that is known."""
+        paid: Completion | None = getattr(error, "completion", None)
+        unknown = getattr(error, "outcome_unknown", False)
+        cost = None if unknown else 0.0
+        if paid is not None:
+            cost = self.price.cost(paid.usage) if self.price else None
+            self.meter.count(paid, cost)
+        self.budget.settle(reserved, cost)
+        self.meter.unknown += unknown
+        outcome = "unknown" if unknown else error.reason
+        await self.ledger.failed(number, outcome, str(error), paid.usage if paid else None, cost)
+
     def _note(self, completion: Completion) -> None:
+        for part in completion.adapted:
+            self.adapted[part] = self.adapted.get(part, 0) + 1
         name = completion.model_served or "not stated"
         self.served[name] = self.served.get(name, 0) + 1
 

@@ -14,7 +14,8 @@ async def together(*awaitables: Awaitable[T]) -> Sequence[T]:
     """Await all at once, keeping their order.
 
     Where one fails on purpose the others still finish, for their answers are paid for; then the
-    first failure *in order* is raised, so that which one is seen does not depend on timing.
+    first failure *in order* is raised, so that which one is seen does not depend on timing. One
+    that ends the run goes before one that concerns this work alone.
     """
     results: dict[int, T] = {}
     failures: dict[int, TwopanError] = {}
@@ -29,7 +30,7 @@ async def together(*awaitables: Awaitable[T]) -> Sequence[T]:
         for index, awaitable in enumerate(awaitables):
             tasks.start_soon(settle, index, awaitable)
     if failures:
-        raise failures[min(failures)]
+        raise failures[min(failures, key=lambda i: (not failures[i].ends_the_run, i))]
     return [results[index] for index in sorted(results)]
 
 
@@ -64,14 +65,37 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Make any coroutine of ours a plain call, in a script and in a notebook alike.
 
     A notebook already runs an event loop in this thread, and two cannot be nested; there the
-    coroutine runs in a thread of its own.
+    coroutine runs in a thread of its own. Interrupting the call cancels it in both.
     """
     import asyncio
-    from concurrent.futures import ThreadPoolExecutor
+    import threading
+    from concurrent.futures import Future
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(coroutine)
-    with ThreadPoolExecutor(max_workers=1) as one:
-        return one.submit(asyncio.run, coroutine).result()
+
+    outcome: Future[T] = Future()
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def cancellable() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.set_result((asyncio.get_running_loop(), task))
+        return await coroutine
+
+    def elsewhere() -> None:
+        try:
+            outcome.set_result(asyncio.run(cancellable()))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=elsewhere, name="twopan-run").start()
+    try:
+        return outcome.result()
+    except KeyboardInterrupt:
+        loop, task = begun.result()
+        loop.call_soon_threadsafe(task.cancel)
+        outcome.exception()  # waits until it is done
+        raise

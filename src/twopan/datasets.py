@@ -168,7 +168,7 @@ def _constant(names: set[str | None]) -> str | None:
 
 def _stem(path: Source) -> str:
     name = Path(path).name
-    return "stdin" if path == "-" else shown(name.partition(".")[0] or name)
+    return "stdin" if os.fspath(path) == "-" else shown(name.partition(".")[0] or name)
 
 
 def read_pairs(

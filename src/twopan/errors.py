@@ -24,15 +24,20 @@ TwopanError
 The class attribute ``reason`` is the word under which a failure is counted in every result.
 """
 
+from typing import Any
+
 
 class TwopanError(Exception):
     """The root: ``except TwopanError`` catches what we raise on purpose and nothing else."""
 
     reason = "error"
+    ends_the_run = False
+    """Whether it says nothing of the pair at hand: every other pair would fail like it."""
 
 
 class ConfigError(TwopanError):
     reason = "config"
+    ends_the_run = True
 
 
 class DataError(ConfigError):
@@ -43,21 +48,25 @@ class DataError(ConfigError):
 
 class LedgerError(TwopanError):
     reason = "ledger"
+    ends_the_run = True
 
 
 class BudgetReached(TwopanError):
     reason = "budget"
+    ends_the_run = True
 
 
 class Interrupted(TwopanError):
     reason = "interrupted"
+    ends_the_run = True
 
 
 class ProviderError(TwopanError):
-    """``retry_after``, in seconds, is what the server asked for, where it asked.
+    """``retry_after``, in seconds, is what the server asked for, where it asked; 0 is at once.
 
+    ``completion`` is the Completion, or None, that came and was charged though it is of no use.
     ``outcome_unknown`` says that the request went out and may have been answered, and charged,
-    without our hearing of it.
+    without our hearing of it. Where neither is given, nothing was charged.
     """
 
     reason = "provider"
@@ -65,11 +74,17 @@ class ProviderError(TwopanError):
     """Whether the same request may yet be answered."""
 
     def __init__(
-        self, message: str, *, retry_after: float | None = None, outcome_unknown: bool = False
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        outcome_unknown: bool = False,
+        completion: Any = None,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.outcome_unknown = outcome_unknown
+        self.completion = completion
 
 
 class Unreachable(ProviderError):
@@ -93,10 +108,12 @@ class Unsupported(ProviderError):
 
 class Denied(ProviderError):
     reason = "denied"
+    ends_the_run = True
 
 
 class Outage(ProviderError):
     reason = "outage"
+    ends_the_run = True
 
 
 class NotRecorded(ProviderError):
@@ -122,7 +139,13 @@ class Truncated(VerdictError):
 
 
 class Overflow(VerdictError):
+    """``completion``, or None, was answered, and charged, to what was seen of the prompt."""
+
     reason = "overflow"
+
+    def __init__(self, message: str, *, completion: Any = None) -> None:
+        super().__init__(message)
+        self.completion = completion
 
 
 class Unparsed(VerdictError):

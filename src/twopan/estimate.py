@@ -7,6 +7,7 @@ ledger holds, requests that are the same, and steps that depend on others are co
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from twopan import tokens
 from twopan.client import Client
 from twopan.data import Pair
 from twopan.judge import Judge
@@ -16,9 +17,6 @@ from twopan.prices import Price
 from twopan.providers import Completion, Provider, Request, Usage
 
 STAND_IN = "An analysis of one response, as long as what a judge writes when asked to reason. " * 8
-
-CHARACTERS_PER_TOKEN = 2.5, 5.0
-"""Of code and dense scripts, and of plain English prose."""
 
 ONE_LINE = 4
 """Tokens of a reply that is a verdict and nothing else."""
@@ -44,36 +42,33 @@ class Rehearsal(Client):
     def __init__(self, provider: Provider, ledger: Ledger, *, price: Price | None) -> None:
         super().__init__(provider, ledger, price=price)
         self.asked: set[str] = set()
-        self.characters = 0
-        self.most_output = 0
+        self.fewest = Usage()
+        self.most = Usage()
 
     async def _ask(self, request: Request) -> Completion:
         if request.key in self.asked:
             return Completion(text=STAND_IN)
         self.asked.add(request.key)
-        self.characters += sum(len(message.text) for message in request.messages)
-        self.most_output += request.max_tokens
+        texts = [message.text for message in request.messages]
+        self.fewest = Usage(
+            input=self.fewest.input + sum(map(tokens.fewest, texts)),
+            output=self.fewest.output + ONE_LINE,
+        )
+        self.most = Usage(
+            input=self.most.input + sum(map(tokens.most, texts)),
+            output=self.most.output + request.max_tokens,
+        )
         self.meter.calls += 1
         return Completion(text=STAND_IN)
-
-    @property
-    def usage(self) -> tuple[Usage, Usage]:
-        """The least and the most that the calls counted may take."""
-        dense, plain = CHARACTERS_PER_TOKEN
-        return (
-            Usage(input=round(self.characters / plain), output=ONE_LINE * self.meter.calls),
-            Usage(input=round(self.characters / dense), output=self.most_output),
-        )
 
 
 async def estimate(jury: Sequence[Judge], pairs: Sequence[Pair]) -> Estimate:
     """Rehearse the judging of ``pairs`` by a jury whose clients are rehearsals."""
     await judge_pairs(jury, pairs)
     clients = [judge.client for judge in jury if isinstance(judge.client, Rehearsal)]
-    low, high = zip(*(client.usage for client in clients), strict=True)
     prices = [client.price for client in clients if client.meter.calls]
     costs = [
-        tuple(client.price.cost(usage) for usage in client.usage)
+        (client.price.cost(client.fewest), client.price.cost(client.most))
         for client in clients
         if client.price is not None
     ]
@@ -81,7 +76,7 @@ async def estimate(jury: Sequence[Judge], pairs: Sequence[Pair]) -> Estimate:
         pairs=len(pairs),
         calls=sum(client.meter.calls for client in clients),
         recalled=sum(client.meter.recalled for client in clients),
-        input_tokens=(sum(u.input for u in low), sum(u.input for u in high)),
-        output_tokens=(sum(u.output for u in low), sum(u.output for u in high)),
+        input_tokens=(sum(c.fewest.input for c in clients), sum(c.most.input for c in clients)),
+        output_tokens=(sum(c.fewest.output for c in clients), sum(c.most.output for c in clients)),
         cost_usd=None if None in prices else (sum(c[0] for c in costs), sum(c[1] for c in costs)),
     )

@@ -3,8 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -105,7 +104,8 @@ def local_spec(name: str = "") -> Spec:
     from twopan import weights
 
     path = name if name.endswith(".gguf") else None
-    model = Path(name).name if path else name or weights.DEFAULT
+    # The endpoint tells weights apart by what is in them; what the file is called changes nothing.
+    model = "gguf" if path else name or weights.DEFAULT
     # Free of charge, one judgement at a time, and slow on a small machine.
     price = Price(input=0.0, output=0.0)
     return Spec(
@@ -143,8 +143,8 @@ class _Judge(msgspec.Struct, forbid_unknown_fields=True):
     model: str = ""
     base_url: str | None = None
     key_env: str | None = None
-    concurrency: int | None = None
-    attempt_timeout: float | None = None
+    concurrency: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    attempt_timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None
     price: _Prices | None = None
 
 

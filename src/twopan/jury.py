@@ -5,24 +5,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from twopan.concurrency import for_each, together
 from twopan.data import Pair
-from twopan.errors import (
-    BudgetReached,
-    ConfigError,
-    Denied,
-    Interrupted,
-    LedgerError,
-    Outage,
-    TwopanError,
-)
+from twopan.errors import ConfigError, TwopanError
 from twopan.judge import Judge
 from twopan.protocols import both_orders
 from twopan.verdict import Choice, Comparison, Unjudged, Verdict
 
 Rule = Callable[[Sequence[Comparison]], Choice]
 Outcome = Verdict | Unjudged
-
-ENDS_THE_RUN = (BudgetReached, ConfigError, Denied, Interrupted, LedgerError, Outage)
-"""Failures that say nothing of the pair at hand: every other pair would fail like it."""
+Each = Callable[[int, Pair, Outcome], Awaitable[None]]
 
 
 def majority(votes: Sequence[Comparison]) -> Choice:
@@ -40,9 +30,9 @@ async def judge_pair(jury: Sequence[Judge], pair: Pair, rule: Rule = majority) -
     """One verdict. A jury with a missing juror is incomplete, and not a smaller jury."""
     try:
         votes = await together(*(both_orders(judge, pair) for judge in jury))
-    except ENDS_THE_RUN:
-        raise
     except TwopanError as error:
+        if error.ends_the_run:
+            raise
         return Unjudged(item_id=pair.item.id, reason=error.reason, detail=str(error))
     return Verdict(item_id=pair.item.id, votes=tuple(votes), choice=rule(votes))
 
@@ -53,12 +43,13 @@ async def judge_pairs(
     *,
     rule: Rule = majority,
     workers: int = 16,
-    each: Callable[[Pair, Outcome], Awaitable[None]] | None = None,
+    each: Each | None = None,
 ) -> list[Outcome]:
     """Judge every pair, and account for every pair: as many come back as went in, in their order.
 
-    ``each`` is awaited with every pair as soon as it is judged, in whatever order that happens.
-    Raises the first of ENDS_THE_RUN that occurs; what was judged before has been given to ``each``.
+    ``each`` is awaited with the place of every pair, the pair and its outcome as soon as it is
+    judged, in whatever order that happens. Raises the first failure that ends the run; what was
+    judged before has been given to ``each``.
     """
     if isinstance(pairs, Sequence):
         require_references(jury, pairs)
@@ -68,7 +59,7 @@ async def judge_pairs(
         index, pair = numbered
         outcomes[index] = outcome = await judge_pair(jury, pair, rule)
         if each is not None:
-            await each(pair, outcome)
+            await each(index, pair, outcome)
 
     await for_each(enumerate(pairs), work, workers=workers)
     return [outcomes[index] for index in sorted(outcomes)]

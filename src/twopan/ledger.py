@@ -20,6 +20,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -29,7 +30,7 @@ import msgspec
 import zstandard
 
 from twopan.errors import ConfigError, LedgerError
-from twopan.providers import Completion, Request
+from twopan.providers import Completion, Request, Usage
 
 T = TypeVar("T")
 Write = tuple[Callable[[sqlite3.Connection], Any], "Future[Any]"]
@@ -117,12 +118,22 @@ class Ledger:
 
         await self._write(write)
 
-    async def failed(self, attempt: int, outcome: str, error: str) -> None:
-        """Keep that nothing came back, and why."""
+    async def failed(
+        self,
+        attempt: int,
+        outcome: str,
+        error: str,
+        usage: Usage | None = None,
+        cost_usd: float | None = None,
+    ) -> None:
+        """Keep that no usable answer came back, why, and what it cost where that is known."""
+        tokens = (usage.input, usage.cached_input, usage.output) if usage else (None, None, None)
+        row = (outcome, error[:2000], now(), *tokens, cost_usd, attempt)
         await self._write(
             lambda db: db.execute(
-                "update attempts set outcome = ?, error = ?, ended_at = ? where id = ?",
-                (outcome, error[:2000], now(), attempt),
+                "update attempts set outcome = ?, error = ?, ended_at = ?, input_tokens = ?,"
+                " cached_tokens = ?, output_tokens = ?, cost_usd = ? where id = ?",
+                row,
             )
         )
 
@@ -159,14 +170,16 @@ class Ledger:
 
         self._submit(write).result()
 
-    async def judged(self, run: str, line: Mapping[str, Any]) -> None:
-        """Keep a verdict line."""
+    async def judged(self, run: str, place: int, line: Mapping[str, Any]) -> None:
+        """Keep a verdict line, and the place of its pair in the data."""
         row = (
-            run, line["item"], line["a"], line["b"], line["choice"], line["a_score"],
+            run, place, line["item"], line["a"], line["b"], line["choice"], line["a_score"],
             line["consistent"], line["unjudged"], json.dumps(line, ensure_ascii=False),
         )  # fmt: skip
         await self._write(
-            lambda db: db.execute("insert or replace into verdicts values (?,?,?,?,?,?,?,?,?)", row)
+            lambda db: db.execute(
+                "insert or replace into verdicts values (?,?,?,?,?,?,?,?,?,?)", row
+            )
         )
 
     # ---- what a person needs -------------------------------------------------------------
@@ -206,8 +219,7 @@ class Ledger:
 
     def vacuum(self) -> None:
         self._submit(lambda db: None).result()  # everything that waits is written
-        with sqlite3.connect(self.path, timeout=BUSY_S) as db:
-            db.isolation_level = None
+        with closing(sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)) as db:
             db.execute("pragma wal_checkpoint(truncate)")
             db.execute("vacuum")
 
@@ -329,6 +341,8 @@ class Ledger:
                 try:
                     results.append(operation(db))
                 except Exception as error:
+                    if not db.in_transaction:  # the disk, not the row: nothing can be kept of it
+                        raise
                     # One row that cannot be stored takes no other with it.
                     db.execute("rollback to one")
                     results.append(self._unwritten(error))
@@ -365,7 +379,9 @@ def digest(blob: bytes) -> str:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process of this machine still runs."""
+    """Whether a process of this machine still runs; taken for granted where nobody can say."""
+    if os.name == "nt":  # there, signal 0 is Ctrl-C
+        return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

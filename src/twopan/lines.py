@@ -1,21 +1,23 @@
 """Verdict lines: how a verdict is written down, one JSON object a line, and read again.
 
-    {"item", "a", "b", "choice": "a"|"b"|"tie"|null, "a_score": 0..1|null, "consistent": bool|null,
-     "unjudged": reason|null, "detail": str, "votes": [...], "signature"}
+    {"item", "texts", "a", "b", "choice": "a"|"b"|"tie"|null, "a_score": 0..1|null,
+     "consistent": bool|null, "unjudged": reason|null, "detail": str, "votes": [...], "signature"}
 
 A vote is {"judge", "choice", "consistent", "a_score", "a_first": look, "b_first": look}. A look is
 {"choice", "p_a", "grade", "label_mass", "flags", "reasoning"}, in the frame of the pair: A is A.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from twopan.data import Pair
 from twopan.errors import DataError
-from twopan.jury import Outcome
+from twopan.jury import Outcome, majority
 from twopan.rows import read_rows
 from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
 
@@ -24,6 +26,7 @@ def to_line(pair: Pair, outcome: Outcome, signature: str) -> dict[str, Any]:
     verdict, unjudged = (outcome, None) if isinstance(outcome, Verdict) else (None, outcome)
     return {
         "item": pair.item.id,
+        "texts": fingerprint(pair),
         "a": pair.a.system,
         "b": pair.b.system,
         "choice": verdict.choice.value if verdict else None,
@@ -34,6 +37,12 @@ def to_line(pair: Pair, outcome: Outcome, signature: str) -> dict[str, Any]:
         "votes": [_vote(vote) for vote in verdict.votes] if verdict else [],
         "signature": signature,
     }
+
+
+def fingerprint(pair: Pair) -> str:
+    """Of what was judged, so that a verdict is never taken for one on other texts."""
+    told = [pair.item.instruction, pair.item.reference, pair.a.text, pair.b.text]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
 
 def _vote(vote: Comparison) -> dict[str, Any]:
@@ -58,10 +67,13 @@ def _look(look: Preference) -> dict[str, Any]:
     }
 
 
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
 class _Look(msgspec.Struct):
     choice: Choice
-    p_a: float | None = None
-    grade: float | None = None
+    p_a: Share | None = None
+    grade: Share | None = None
     label_mass: float | None = None
     flags: tuple[str, ...] = ()
     reasoning: str = ""
@@ -82,6 +94,7 @@ class _Line(msgspec.Struct):
     b: str
     choice: Choice | None
     signature: str
+    texts: str | None = None
     unjudged: str | None = None
     detail: str = ""
     votes: tuple[_Vote, ...] = ()
@@ -98,41 +111,47 @@ class _Line(msgspec.Struct):
         return Verdict(item_id=self.item, votes=votes, choice=self.choice)
 
 
-def read_lines(path: str | Path) -> dict[tuple[str, str, str], tuple[Outcome, str]]:
-    """Recorded verdicts by (item, a, b), each with its signature.
+Recorded = Mapping[tuple[str, str, str], tuple[Outcome, str | None]]
+"""Verdicts by (item, a, b), each with the fingerprint of what was judged, where it is known."""
+
+
+def read_lines(path: str | Path) -> Recorded:
+    """Recorded verdicts.
 
     Raises DataError, one line a problem, where a line is not a verdict line or a pair has two.
     """
-    found: dict[tuple[str, str, str], tuple[Outcome, str]] = {}
+    found: dict[tuple[str, str, str], tuple[Outcome, str | None]] = {}
     wrong: list[str] = []
     for row in read_rows(path):
         try:
             line = msgspec.convert(dict(row.fields), _Line)
-            if line.choice is not None and not line.votes:
-                raise msgspec.ValidationError("a verdict without votes")
+            outcome = line.read()
+            if isinstance(outcome, Verdict) and (
+                not outcome.votes or outcome.choice != majority(outcome.votes)
+            ):
+                raise msgspec.ValidationError("its choice is not what its votes say")
         except msgspec.ValidationError as error:
             wrong.append(f"{row.place}: not a verdict line: {error}")
             continue
         key = (line.item, line.a, line.b)
         if key in found:
             wrong.append(f"{row.place}: item: a second verdict on {line.item!r}")
-        found[key] = (line.read(), line.signature)
+        found[key] = (outcome, line.texts)
     if wrong:
         raise DataError("\n".join(wrong[:20]))
     return found
 
 
-def match(
-    pairs: Sequence[Pair], recorded: Mapping[tuple[str, str, str], tuple[Outcome, str]]
-) -> Iterable[tuple[Pair, Outcome]]:
-    """Each pair with its recorded verdict; a pair without one is unjudged, and counted as such."""
-    for pair in pairs:
-        known = recorded.get((pair.item.id, pair.a.system, pair.b.system))
-        yield (
-            pair,
-            known[0]
-            if known
-            else Unjudged(
-                item_id=pair.item.id, reason="not_recorded", detail="no verdict line for this pair"
-            ),
-        )
+def match(pairs: Sequence[Pair], recorded: Recorded) -> list[Outcome]:
+    """The recorded verdict on each pair; one without is unjudged, and counted as such."""
+    return [_known(pair, recorded) for pair in pairs]
+
+
+def _known(pair: Pair, recorded: Recorded) -> Outcome:
+    why = "no verdict line for this pair"
+    if known := recorded.get((pair.item.id, pair.a.system, pair.b.system)):
+        outcome, texts = known
+        if texts in (None, fingerprint(pair)):
+            return outcome
+        why = "the verdict line was made on other texts"
+    return Unjudged(item_id=pair.item.id, reason="not_recorded", detail=why)

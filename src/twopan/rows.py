@@ -118,7 +118,7 @@ def _records(path: str | os.PathLike[str]) -> Iterator[Row | Problem]:
 
 
 def _open(path: str | os.PathLike[str]) -> AbstractContextManager[BinaryIO]:
-    return nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb")
+    return nullcontext(sys.stdin.buffer) if os.fspath(path) == "-" else open(path, "rb")
 
 
 def _neighbour(path: str | os.PathLike[str], error: Exception) -> str:

@@ -27,20 +27,19 @@ def replacing(path: str | Path) -> Iterator[TextIO]:
     file, for it quotes what was judged. Raises ConfigError where it cannot be written.
     """
     target = Path(path)
-    temporary: Path | None = None
     with _said_plainly(path):
-        try:
-            _require_place(target)
-            handle, name = tempfile.mkstemp(prefix=".twopan-", dir=target.parent)
-            temporary = Path(name)
-            with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                yield file
+        _require_place(target)
+        handle, name = tempfile.mkstemp(prefix=".twopan-", dir=target.parent)
+    try:
+        with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            yield file
+            with _said_plainly(path):
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, target)
-        finally:
-            if temporary is not None:
-                temporary.unlink(missing_ok=True)
+        with _said_plainly(path):
+            os.replace(name, target)
+    finally:
+        Path(name).unlink(missing_ok=True)
     with suppress(OSError):  # the name is durable too, where the system can promise that
         folder = os.open(target.parent, os.O_RDONLY)
         try:

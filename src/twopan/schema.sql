@@ -62,6 +62,7 @@ create index if not exists replies_by_key on replies (key);
 -- What a run made of the replies. Derived: it can be made again from the rest.
 create table if not exists verdicts (
     run        text not null references runs (id),
+    place      integer not null,       -- of the pair in the data, from 0
     item       text not null,
     a          text not null,
     b          text not null,
@@ -91,7 +92,8 @@ select runs.id as run, started_at, state,
        count(item)                 as pairs,
        count(choice)               as judged,
        sum(unjudged is not null)   as unjudged,
-       avg(a_score)                as win_rate,
+       avg(case choice when 'a' then 1.0 when 'tie' then 0.5 when 'b' then 0.0 end) as win_rate,
+       avg(a_score)                as mean_a_score,
        avg(consistent)             as consistent
 from runs left join verdicts on verdicts.run = runs.id
 group by runs.id;

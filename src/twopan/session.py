@@ -9,6 +9,7 @@ and says how the run ended.
 
 import time
 from asyncio import CancelledError
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,10 +18,13 @@ from typing import Any
 from anyio import CancelScope
 
 from twopan.client import Budget, Client, Meter
+from twopan.data import Pair
 from twopan.errors import BudgetReached, ConfigError, Interrupted
 from twopan.judge import Judge, Settings
 from twopan.judges import Spec, find_protocol
+from twopan.jury import Outcome
 from twopan.ledger import Ledger
+from twopan.lines import to_line
 from twopan.prompts import Prompts
 from twopan.providers import Provider
 from twopan.rubric import Rubric, load
@@ -46,6 +50,8 @@ class Spent:
     seconds: float
     served: Mapping[str, int]
     """Replies by the model that says it gave them."""
+    adapted: Mapping[str, int] = field(default_factory=dict)
+    """Parts of requests that a model refused and did without, and in how many replies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +80,18 @@ class Session:
             client.interrupt()
         return any(client.waiting for client in self.clients)
 
+    async def keep(self, place: int, pair: Pair, outcome: Outcome) -> None:
+        """Put an outcome into the ledger, as a verdict line of this run."""
+        await self.ledger.judged(self.run, place, to_line(pair, outcome, self.signature))
+
     def spent(self) -> Spent:
         total = Meter()
-        served: dict[str, int] = {}
+        served: Counter[str] = Counter()
+        adapted: Counter[str] = Counter()
         for client in self.clients:
             total.add(client.meter)
-            for name, count in client.served.items():
-                served[name] = served.get(name, 0) + count
+            served.update(client.served)
+            adapted.update(client.adapted)
         return Spent(
             run=self.run,
             ledger=str(self.ledger.path),
@@ -94,7 +105,8 @@ class Session:
             unpriced=total.unpriced,
             unknown=total.unknown,
             seconds=time.monotonic() - self.began,
-            served=served,
+            served=dict(served),
+            adapted=dict(adapted),
         )
 
 
@@ -196,6 +208,8 @@ async def open_session(
         state = "interrupted"
         raise
     finally:
-        with CancelScope(shield=True):
-            await dismiss(jury)
-        ledger.end(run, state)
+        try:
+            with CancelScope(shield=True):
+                await dismiss(jury)
+        finally:
+            ledger.end(run, state)

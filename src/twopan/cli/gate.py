@@ -8,8 +8,9 @@ import click
 from twopan.cli import INCONCLUSIVE, KEEP, PROMOTE, UNFINISHED, show
 from twopan.cli.options import PATH, Options, judging
 from twopan.cli.reading import read
-from twopan.cli.running import Each, judged
+from twopan.cli.running import judged
 from twopan.datasets import Pairs
+from twopan.jury import Each
 from twopan.screen import Screening, screen
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ STATUS = {"promote": PROMOTE, "keep": KEEP, "inconclusive": INCONCLUSIVE}
     is_flag=True,
     help="Decide even where the data look like an attempt on the judge.",
 )
-@judging
+@judging()
 def gate(
     *,
     options: Options,
@@ -121,8 +122,7 @@ def recorded(path: Path, data: Pairs, rules: dict[str, Any]) -> "Gate":
     from twopan.lines import match, read_lines
     from twopan.pipelines.gate import decide
 
-    outcomes = [outcome for _, outcome in match(data.pairs, read_lines(path))]
-    return decide(data.pairs, outcomes, **rules)
+    return decide(data.pairs, match(data.pairs, read_lines(path)), **rules)
 
 
 def deliver(

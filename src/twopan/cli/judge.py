@@ -1,6 +1,5 @@
 """``twopan judge``: one verdict line a pair."""
 
-import json
 from pathlib import Path
 
 import click
@@ -8,9 +7,10 @@ import click
 from twopan.cli import UNFINISHED, show
 from twopan.cli.options import PATH, Options, judging
 from twopan.cli.reading import read
-from twopan.cli.running import Each, judged
+from twopan.cli.running import judged
 from twopan.data import Pair
-from twopan.jury import Outcome, judge_pairs
+from twopan.errors import Interrupted
+from twopan.jury import Each, Outcome, judge_pairs
 from twopan.lines import to_line
 from twopan.session import Session
 from twopan.verdict import Verdict
@@ -18,7 +18,7 @@ from twopan.verdict import Verdict
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="PAIRS | A B")
-@judging
+@judging(without=["verdicts", "report"])
 def judge(options: Options, files: tuple[Path, ...]) -> int:
     """Judge pairs of responses, one verdict line each.
 
@@ -40,25 +40,35 @@ def judge(options: Options, files: tuple[Path, ...]) -> int:
     if options.dry_run:
         show.dry_run(options, data.pairs)
         return 0
-    order = {id(pair): index for index, pair in enumerate(data.pairs)}
     waiting: dict[int, str] = {}
     printed = 0
+    unread = False
     with show.lines_to(options.json or "-") as write:
 
         async def work(session: Session, each: Each) -> list[Outcome]:
-            async def keep_and_print(pair: Pair, outcome: Outcome) -> None:
-                nonlocal printed
-                await each(pair, outcome)
+            async def keep_and_print(place: int, pair: Pair, outcome: Outcome) -> None:
+                nonlocal printed, unread
+                await each(place, pair, outcome)
                 line = to_line(pair, outcome, session.signature)
-                waiting[order[id(pair)]] = json.dumps(line, ensure_ascii=False, allow_nan=False)
-                while printed in waiting:
-                    write(waiting.pop(printed))
+                waiting[place] = show.dumps(line)
+                while printed in waiting and not unread:
+                    try:
+                        write(waiting.pop(printed))
+                    except BrokenPipeError:
+                        # Whoever read us has gone; what is under way is still finished and kept.
+                        unread = True
+                        session.interrupt()
                     printed += 1
 
             return await judge_pairs(
                 session.jury, data.pairs, workers=session.workers, each=keep_and_print
             )
 
-        outcomes, session = judged(options, len(data.pairs), work)
+        try:
+            outcomes, session = judged(options, len(data.pairs), work)
+        except Interrupted:
+            if unread:
+                raise BrokenPipeError from None
+            raise
     show.judged(outcomes, session.spent())
     return 0 if all(isinstance(outcome, Verdict) for outcome in outcomes) else UNFINISHED

@@ -1,7 +1,6 @@
 """``twopan ledger``: look into the record of all calls and verdicts."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import msgspec
 
 from twopan.cli import UNFINISHED, visible
 from twopan.cli.options import PATH
+from twopan.cli.show import dumps
 from twopan.errors import ConfigError
 from twopan.ledger import Ledger, default_path
 
@@ -98,7 +98,7 @@ def show(path: Path, what: str) -> None:
                 "attempts": book.query("select * from attempts where key = ? order by id", key),
                 "replies": [msgspec.to_builtins(reply) for reply in book.recall(key)],
             }
-    click.echo(json.dumps(row, indent=2, ensure_ascii=False))
+    click.echo(dumps(row, indent=2))
 
 
 @ledger.command()
@@ -113,8 +113,8 @@ def export(path: Path, run: str | None) -> None:
             run = names[0]
         if run not in names:
             raise ConfigError(f"no run {run!r}; `twopan ledger runs` lists them")
-        for row in book.query("select line from verdicts where run = ? order by item", run):
-            sys.stdout.write(row["line"] + "\n")
+        for row in book.query("select line from verdicts where run = ? order by place", run):
+            click.echo(dumps(json.loads(row["line"])))
 
 
 @ledger.command()
@@ -144,7 +144,7 @@ def vacuum(path: Path) -> None:
 def table(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         for row in rows:
-            click.echo(json.dumps(row, ensure_ascii=False))
+            click.echo(dumps(row))
         return
     if not rows:
         click.echo("no runs yet", err=True)

@@ -2,7 +2,7 @@
 
 import functools
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -165,8 +165,19 @@ def read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> Pa
 PATH = click.Path(path_type=Path)
 
 
-def judging(command: Callable[..., Any]) -> Callable[..., Any]:
+def judging(*, without: Sequence[str] = ()) -> Callable[..., Any]:
     """Give a verb the options of all verbs that judge, gathered into one ``options`` argument."""
+
+    def give(command: click.Command | Callable[..., Any]) -> Callable[..., Any]:
+        gathered = _judging(command)
+        params: list[click.Option] = gathered.__click_params__  # type: ignore[attr-defined]
+        params[:] = [option for option in params if option.name not in without]
+        return gathered
+
+    return give
+
+
+def _judging(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option(
         "--judge",
@@ -295,7 +306,7 @@ def judging(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def gathered(ctx: click.Context, /, **values: Any) -> Any:
         known = Options.__dataclass_fields__
-        shared = {name: values.pop(name) for name in list(values) if name in known}
+        shared = {name: values.pop(name, None) for name in known if name != "judges"}
         options = Options(**shared, judges=ctx.meta["twopan.judges"])
         return command(options=options, **values)
 

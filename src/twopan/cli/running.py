@@ -15,13 +15,11 @@ import click
 from twopan.cli.options import Options
 from twopan.data import Pair
 from twopan.errors import BudgetReached, Interrupted, TwopanError
-from twopan.jury import Outcome
+from twopan.jury import Each, Outcome
 from twopan.ledger import Ledger, default_path
-from twopan.lines import to_line
 from twopan.session import Session, open_session
 
 T = TypeVar("T")
-Each = Callable[[Pair, Outcome], Awaitable[None]]
 
 
 def judged(
@@ -40,7 +38,8 @@ def judged(
                 again = shlex.join(["twopan", *sys.argv[1:]])
                 click.echo(
                     f"{progress.done} of {total} pairs are judged and kept in {ledger.path}.\n"
-                    f"To resume, run the same command again; nothing is paid for twice:\n  {again}",
+                    "To resume, run the same command again; what is kept is not paid for again:\n"
+                    f"  {again}",
                     err=True,
                 )
             raise
@@ -69,8 +68,8 @@ async def _judged(
     ) as session:
         progress.session = session
 
-        async def each(pair: Pair, outcome: Outcome) -> None:
-            await ledger.judged(session.run, to_line(pair, outcome, session.signature))
+        async def each(place: int, pair: Pair, outcome: Outcome) -> None:
+            await session.keep(place, pair, outcome)
             progress.advance()
 
         with anyio.CancelScope() as scope, handled_signals(session, scope):

@@ -1,6 +1,7 @@
 """What a person sees in the terminal, and what a program reads from standard output."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -43,8 +44,15 @@ def plain(spent: "Spent | None") -> dict[str, Any] | None:
     return None if spent is None else asdict(spent)
 
 
+def dumps(value: Any, indent: int | None = None) -> str:
+    """JSON; on a terminal all in ASCII, so that no character of it can steer the terminal."""
+    return json.dumps(
+        value, ensure_ascii=sys.stdout.isatty(), allow_nan=False, indent=indent, default=str
+    )
+
+
 def write_json(target: str, value: dict[str, Any]) -> None:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    text = dumps(value, indent=2)
     with lines_to(target) as write:
         write(text)
 
@@ -143,6 +151,9 @@ def _spent(table: "Table", spent: "Spent | None") -> None:
     if spent.unknown:
         cost += f", {spent.unknown} calls of unknown outcome, which may be charged"
     table.add_row("cost", cost)
+    if spent.adapted:
+        parts = ", ".join(f"{part} ({count})" for part, count in spent.adapted.items())
+        table.add_row("did without", f"{parts}: the model refused them")
     if served := ", ".join(f"{visible(name)} ({count})" for name, count in spent.served.items()):
         table.add_row("answered by", served)
     table.add_row("ledger", f"{spent.ledger}, run {spent.run}")

@@ -6,7 +6,7 @@ items × (candidate, baseline) ──► judge_pairs ──► win rate ± inter
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -15,8 +15,8 @@ from typing import Any, Literal
 from twopan.data import Pair
 from twopan.errors import ConfigError
 from twopan.judge import Judge, difference
-from twopan.jury import Outcome, Rule, judge_pairs, majority
-from twopan.stats.win_rate import NoData, WinRate, bounds, sign_test, win_rate
+from twopan.jury import Each, Outcome, Rule, judge_pairs, majority
+from twopan.stats.win_rate import NoData, WinRate, bounds, fewest_decided, sign_test, win_rate
 from twopan.verdict import Choice, Unjudged, Verdict
 
 Decision = Literal["promote", "keep", "inconclusive"]
@@ -184,13 +184,18 @@ class Gate:
     @property
     def decision(self) -> Decision:
         """Promote when the whole interval lies above the threshold, keep when it lies below."""
-        if self.rate is None or self.blocked or not self.covered:
+        if self.rate is None or self.blocked or not self.covered or self.too_few:
             return "inconclusive"
         if self.rate.low > self.threshold + TOUCHING:
             return "promote"
         if self.rate.high < self.threshold - TOUCHING:
             return "keep"
         return "inconclusive"
+
+    @property
+    def too_few(self) -> bool:
+        """So few items were decided that not even all of them on one side would be evidence."""
+        return self.wins + self.losses < fewest_decided(self.level)
 
     @property
     def covered(self) -> bool:
@@ -204,19 +209,24 @@ class Gate:
         if not self.covered or self.rate is None:
             return (
                 f"Only {len(self.verdicts)} of {len(self.pairs)} pairs were judged, fewer than the "
-                f"{self.min_coverage:.0%} that a decision may rest on."
+                f"{100 * self.min_coverage:g}% that a decision may rest on."
             )
         if self.blocked:
             return f"Not decided, for the data are suspicious: {'; '.join(self.blocked)}."
-        rate, goal = self.rate, self.threshold
+        rate, goal = self.rate, f"{100 * self.threshold:g}%"
         interval = (
-            f"{rate.estimate:.1%}, {rate.level:.0%} interval {rate.low:.1%} to {rate.high:.1%}"
+            f"{rate.estimate:.1%}, {100 * rate.level:g}% interval {rate.low:.1%} to {rate.high:.1%}"
         )
+        if self.too_few:
+            return (
+                f"The win rate of {a} is {interval}, but only {self.wins + self.losses} pairs were "
+                f"decided, and with fewer than {fewest_decided(self.level)} chance may do the same."
+            )
         if self.decision == "promote":
-            return f"The win rate of {a} is {interval}: all of it above {goal:.0%}."
+            return f"The win rate of {a} is {interval}: all of it above {goal}."
         if self.decision == "keep":
-            return f"The win rate of {a} is {interval}: all of it below {goal:.0%}, so {b} stays."
-        return f"The win rate of {a} is {interval}: {goal:.0%} lies inside, so this is not decided."
+            return f"The win rate of {a} is {interval}: all of it below {goal}, so {b} stays."
+        return f"The win rate of {a} is {interval}: {goal} lies inside, so this is not decided."
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""
@@ -286,7 +296,7 @@ async def gate(
     blocked: Sequence[str] = (),
     rule: Rule = majority,
     workers: int = 16,
-    each: Callable[[Pair, Outcome], Awaitable[None]] | None = None,
+    each: Each | None = None,
 ) -> Gate:
     """Judge every pair, A being the candidate, and decide.
 

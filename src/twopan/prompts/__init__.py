@@ -14,7 +14,7 @@ ending early and going on in our name.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -81,7 +81,7 @@ class Template:
             )
         if unknown := set(given) - self.data:
             raise ConfigError(f"prompt {self.name!r} has no place for {listed(unknown)}")
-        nonce = fence_nonce(self.text, given)
+        nonce = fence_nonce([self.text, sorted(words.items()), sorted(given.items())], given)
 
         def value(match: re.Match[str]) -> str:
             name = match["name"]
@@ -103,13 +103,13 @@ class Template:
         )
 
 
-def fence_nonce(template: str, data: Mapping[str, str]) -> str:
+def fence_nonce(told: Sequence[object], data: Mapping[str, str]) -> str:
     """A word that no value contains: random to whoever wrote a response, yet the same each time.
 
     It hashes everything that is rendered, so a response would have to contain a hash of itself
     and of its rival; and equal requests keep equal keys.
     """
-    seed = msgspec.json.encode([template, sorted(data.items())])
+    seed = msgspec.json.encode(told)
     for attempt in range(1000):
         nonce = hashlib.sha256(b"%d:%b" % (attempt, seed)).hexdigest()[:8]
         if not any(nonce in text for text in data.values()):

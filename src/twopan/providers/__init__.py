@@ -37,6 +37,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     sample: int = 0
     """Tells repeated draws of one request apart; also the seed."""
 
+    def __post_init__(self) -> None:
+        # 1 and 1.0 ask for the same, and have the same key.
+        msgspec.structs.force_setattr(self, "temperature", float(self.temperature))
+
     @property
     def key(self) -> str:
         """SHA-256 of the canonical JSON: the identity of the call, in every ledger."""
@@ -77,6 +81,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model_served: str | None = None
     """What the provider says answered, where it says."""
     request_id: str | None = None
+    adapted: tuple[str, ...] = ()
+    """Parts of the request that the model refused, and that were left out or changed."""
     reasoning: str | None = None
     """What a reasoning model thought, where that arrives apart from the answer."""
 

@@ -7,7 +7,8 @@ from twopan.judge import PARTS
 from twopan.pipelines.gate import Gate
 from twopan.verdict import Choice, Comparison
 
-MEASURED = "qwen2.5-coder-1.5b"
+MEASURED = "cc324af070c2ecbf"
+"""The beginning of the fingerprint of qwen2.5-coder-1.5b, which was measured under pairwise."""
 """The embedded model whose agreement with people was measured; the page quotes the figures."""
 
 Embedded = Literal["no", "measured", "unmeasured"]
@@ -79,7 +80,8 @@ def parts(signature: str) -> tuple[tuple[str, str], ...]:
 
 def embedded(signature: str) -> Embedded:
     """The embedded judge is known by its endpoint, a fingerprint of weights: ``gguf:...``."""
-    model = signature.partition("|")[0]
+    model, _, rest = signature.partition("|")
     if "@gguf:" not in model:
         return "no"
-    return "measured" if MEASURED in model.partition("@")[0].lower() else "unmeasured"
+    weights, protocol = model.partition("@gguf:")[2], rest.partition("@")[0]
+    return "measured" if weights.startswith(MEASURED) and protocol == "pairwise" else "unmeasured"
