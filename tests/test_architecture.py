@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src" / "twopan"
 LAYERS = [
     {"errors", "names", "stats", "verdict"},
-    {"concurrency", "data", "plugins", "rows", "saving", "secret", "weights"},
+    {"concurrency", "data", "plugins", "rows", "saving", "secret", "tokens", "weights"},
     {"fields", "providers", "screen"},
     {"datasets", "prices", "prompts", "rubric"},
     {"formats", "ledger"},
@@ -21,7 +21,8 @@ LAYERS = [
     {"protocols"},
     {"judges"},
     {"jury"},
-    {"lines", "looks", "estimate", "session"},
+    {"lines", "looks", "estimate"},
+    {"session"},
     {"pipelines"},
     {"api", "report"},
     {"cli"},

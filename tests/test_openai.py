@@ -14,14 +14,12 @@ from twopan.errors import (
     Unreachable,
     Unsupported,
 )
-from twopan.providers import Completion, Message, Request, Usage
+from twopan.providers import Message, Request, Usage
 from twopan.providers.openai import (
     Capabilities,
     OpenAI,
-    estimated_tokens,
     prompt_truncated,
     read_logprobs,
-    suspected_window,
 )
 from twopan.secret import Secret
 
@@ -179,6 +177,39 @@ def test_log_probabilities_are_asked_for_up_to_the_limit():
         assert [seen.json["top_logprobs"] for seen in server.requests] == [20, 5]
 
 
+@pytest.mark.parametrize(
+    ("learnt", "changed"),
+    [
+        ({}, ()),
+        ({"token_field": "max_completion_tokens"}, ()),  # the same under another name
+        ({"temperature": False}, ("temperature",)),
+        ({"seed": False, "logprobs": False}, ("seed", "logprobs")),
+        ({"max_top_logprobs": 5}, ("top_logprobs",)),
+        ({"json_schema": False}, ("schema",)),
+        ({"json_schema": False, "json_object": False}, ("schema",)),
+        ({"system_role": False}, ("system role",)),
+    ],
+)
+def test_a_completion_names_the_parts_of_the_request_that_were_not_met(learnt, changed):
+    wanted = {"top_logprobs": 20, "schema": SCHEMA}
+    wanted["messages"] = (Message("system", "You judge."), Message("user", "Which?"))
+    with serve() as server:
+        judge = OpenAI(server.url, capabilities={"m": Capabilities(**learnt)})
+        assert ask(server, provider=judge, **wanted).adapted == changed
+
+
+def test_the_reply_after_a_refusal_says_what_was_left_out():
+    message = "'temperature' does not support 0.0 with this model. Only the default (1) is."
+    with serve(refusal(message)) as server:
+        assert ask(server).adapted == ("temperature",)
+
+
+def test_what_the_request_never_wanted_is_not_missed():
+    nothing = Capabilities(system_role=False, logprobs=False, json_schema=False)
+    with serve() as server:
+        assert ask(server, provider=OpenAI(server.url, capabilities={"m": nothing})).adapted == ()
+
+
 def test_a_refusal_that_does_not_go_away_is_reported_and_not_repeated_for_ever():
     with serve(
         otherwise=lambda _: refusal("Unsupported: max_tokens, max_completion_tokens")
@@ -310,8 +341,53 @@ def test_an_answer_that_the_server_broke_off_is_malformed(given):
         None,
     ],
 )
-def test_a_body_without_an_answer_is_malformed(body):
-    assert isinstance(answer({"json": body}), Malformed)
+def test_a_body_without_an_answer_is_malformed_and_perhaps_paid(body):
+    error = answer({"json": body})
+    assert isinstance(error, Malformed)
+    assert error.outcome_unknown
+    assert error.completion is None
+
+
+PAID = {"prompt_tokens": 900, "completion_tokens": 40}
+
+
+@pytest.mark.parametrize(
+    ("choices", "text", "finish"),
+    [
+        ([], "", "stop"),
+        ([{"message": {"content": None}, "finish_reason": "stop"}], "", "stop"),
+        ([{"message": {"content": "Score:"}, "finish_reason": "error"}], "Score:", "length"),
+        ([{"text": "Score:", "error": {"code": 502, "message": "no"}}], "Score:", "length"),
+        ([{"message": "?", "error": {"code": 400, "message": "unsupported seed"}}], "", "length"),
+    ],
+)
+def test_what_was_charged_for_an_answer_of_no_use_is_on_the_error(choices, text, finish):
+    body = {"choices": choices, "usage": PAID, "model": "judge-1"}
+    with serve({"json": body, "headers": {"X-Request-Id": "req_1"}}) as server:
+        error = ask(server)
+        assert len(server.requests) == 1
+    assert isinstance(error, TwopanError)
+    assert not error.outcome_unknown
+    paid = error.completion
+    assert paid.usage == Usage(input=900, output=40)
+    assert (paid.text, paid.model_served, paid.request_id) == (text, "judge-1", "req_1")
+    assert paid.finish_reason == finish
+
+
+def test_a_choice_that_failed_and_states_no_tokens_is_perhaps_paid():
+    failed = {"choices": [{"error": {"code": 502, "message": "upstream"}}]}
+    assert answer({"json": failed}).outcome_unknown
+
+
+@pytest.mark.parametrize(
+    ("reply", "perhaps"),
+    [(refusal("busy", 503), False), (refusal("slow down", 429), False),
+     ({"status": 504, "body": "<h1>Gateway Time-out</h1>"}, True), ({"status": 524}, True)],
+)  # fmt: skip
+def test_an_error_is_unpaid_unless_a_gateway_lost_patience(reply, perhaps):
+    error = answer(reply)
+    assert error.outcome_unknown is perhaps
+    assert error.completion is None
 
 
 def test_an_empty_answer_is_an_answer():
@@ -355,8 +431,9 @@ def test_a_tool_call_is_the_answer_only_where_a_schema_was_asked_for():
     asked = answer(message_with(content=None, tool_calls=[call]), schema=SCHEMA)
     assert (asked.text, asked.finish_reason) == ('{"score": 4}', "stop")
     assert isinstance(answer(message_with(content=None, tool_calls=[call])), Malformed)
-    two = answer(message_with(content=None, tool_calls=[call, call]), schema=SCHEMA)
-    assert isinstance(two, Malformed)
+    for strange in ([call, call], ["grade"], [{"function": "grade"}], call):
+        none = answer(message_with(content=None, tool_calls=strange), schema=SCHEMA)
+        assert isinstance(none, Malformed)
 
 
 @pytest.mark.parametrize(
@@ -436,6 +513,7 @@ def test_a_prompt_that_was_cut_is_an_overflow():
         (error,) = ask(server, PROSE)
     assert isinstance(error, Overflow)
     assert "context" in str(error)
+    assert (error.completion.text, error.completion.usage.input) == ("[[A]]", 600)
 
 
 def test_a_count_that_is_missing_or_plausible_is_no_alarm():
@@ -444,30 +522,20 @@ def test_a_count_that_is_missing_or_plausible_is_no_alarm():
         assert {each.text for each in ask(server, PROSE, PROSE, PROSE)} == {"[[A]]"}
 
 
-def test_text_that_tokenizers_fold_is_not_taken_for_many_tokens():
-    assert estimated_tokens(" " * 4000 + "=" * 4000) < 5
-    assert not prompt_truncated(1000, estimated_tokens("\n        x = 1" * 1000))
-    assert not prompt_truncated(4000, estimated_tokens("判断" * 2000))
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [("\n        x = 1" * 1000, 5000), ("判断" * 4000, 4500), (" " * 40_000 + "=" * 40_000, 600)],
+)
+def test_code_chinese_and_ruled_lines_are_not_taken_for_more_tokens_than_they_are(text, counted):
+    with serve(completion("[[A]]", usage={"prompt_tokens": counted})) as server:
+        (told,) = ask(server, text)
+    assert told.text == "[[A]]"
 
 
 @pytest.mark.parametrize(
-    ("reported", "estimated", "cut"),
-    [(4096, 8900, True), (8192, 8900, True), (8191, 8900, False), (4096, 4000, False),
-     (9000, 8900, False), (100, 400, False)],
+    ("counted", "least", "cut"),
+    [(4096, 8900, True), (8192, 8900, True), (8899, 8900, True), (8900, 8900, False),
+     (4096, 3900, True), (4097, 3900, False), (4096, 3200, False), (100, 400, False)],
 )  # fmt: skip
-def test_a_count_of_half_the_estimate_or_exactly_a_window_gives_the_cut_away(
-    reported, estimated, cut
-):
-    assert prompt_truncated(reported, estimated) is cut
-
-
-def test_answers_that_all_end_at_one_total_have_met_the_window():
-    def cut(prompt, answer):
-        usage = Usage(input=prompt, output=answer)
-        return Completion(text="", finish_reason="length", usage=usage)
-
-    met = [cut(193, 3903), cut(96, 4000), cut(700, 3396)]
-    assert suspected_window(met) == 4096
-    assert suspected_window(met[:2]) is None
-    assert suspected_window([*met, cut(700, 1024)]) is None
-    assert suspected_window([cut(100, 1024)] * 3) is None
+def test_a_count_below_the_least_or_of_exactly_a_window_gives_the_cut_away(counted, least, cut):
+    assert prompt_truncated(counted, least) is cut

@@ -176,7 +176,7 @@ SLIPS = {
     "unknown": (GOOD + "{{ answer }}", "unknown placeholder answer; it may use instruction"),
     "words": (
         GOOD + "{{= tone }}",
-        "unknown words tone; it may use levels, options",
+        "unknown words tone; it may use form, levels, options",
     ),
     "no separator": ("s\n--\n{{ response_a }}", "a line '---'"),
     "single brace": (GOOD.replace("{{ response_a }}", "{response_a}"), r"\{response_a\} .*" + HOW),

@@ -113,16 +113,22 @@ def test_an_answer_that_never_comes_is_unreachable_and_perhaps_paid(reply, says)
     assert error.outcome_unknown
 
 
-def test_a_connection_closed_while_idle_is_replaced_at_once():
-    with serve({}, {"close": "before_response"}, otherwise=lambda _: {"json": {}}) as server:
-        server.script[0] = {"json": {"first": True}}
-        replies = post(server, times=2)
-        assert [reply.data for reply in replies] == [{"first": True}, {}]
-        assert [seen.connection == server.requests[0].connection for seen in server.requests] == [
-            True,
-            True,
-            False,
-        ]
+def test_a_pooled_connection_that_closes_is_for_the_caller_to_replace_at_once():
+    """The server may have had the request, and answered it: a second one is not ours to send."""
+    closing = {"hang_s": 0.05, "close": "before_response"}
+    with serve({"json": {"first": True}}, closing) as server:
+        reply, error = post(server, times=2)
+        first, second = server.requests
+    assert reply.data == {"first": True}
+    assert first.connection == second.connection
+    assert isinstance(error, Unreachable)
+    assert error.outcome_unknown
+    assert error.retry_after == 0.0
+
+
+def test_a_new_connection_that_closes_is_a_server_in_trouble_and_given_time():
+    with serve({"close": "before_response"}) as server:
+        assert post(server).retry_after is None
 
 
 @pytest.mark.parametrize(
@@ -139,9 +145,17 @@ def test_a_connection_closed_while_idle_is_replaced_at_once():
         {"sse": ['data: {"choices": []}\n\n', "data: [DONE]\n\n"]},
     ],
 )
-def test_what_is_not_json_is_malformed(reply):
+def test_what_is_not_json_is_malformed_and_perhaps_paid(reply):
     with serve(reply) as server:
-        assert isinstance(post(server), Malformed)
+        error = post(server)
+    assert isinstance(error, Malformed)
+    assert error.outcome_unknown
+
+
+def test_a_refusal_in_a_broken_stream_is_certainly_unpaid():
+    broken = {"status": 400, "body": b"never gzip", "headers": {"Content-Encoding": "gzip"}}
+    with serve(broken) as server:
+        assert not post(server).outcome_unknown
 
 
 @pytest.mark.parametrize("coding", ["gzip", "identity"])

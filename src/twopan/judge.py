@@ -98,6 +98,7 @@ class Judge:
             "levels": self.rubric.anchors,
             "scale": f"{min(self.rubric.levels)} to {max(self.rubric.levels)}",
             "options": offered(self.protocol.menu),
+            "form": "the letter" if self.protocol.menu == ("A", "B") else "one of these",
         }
 
     async def ask(

@@ -194,7 +194,7 @@ def _stray(text: str, names: frozenset[str]) -> str:
     return match[0] if match else ""
 
 
-WORDS = frozenset({"question", "rules", "levels", "scale", "options"})
+WORDS = frozenset({"question", "rules", "levels", "scale", "options", "form"})
 """What the rubric and the protocol lend to every prompt."""
 
 

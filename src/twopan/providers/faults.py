@@ -20,8 +20,8 @@ from twopan.errors import (
     Denied,
     Malformed,
     Overflow,
+    ProviderError,
     RateLimited,
-    TwopanError,
     Unreachable,
     Unsupported,
 )
@@ -29,6 +29,9 @@ from twopan.errors import (
 LONGEST_WAIT_S = 600.0
 """A server that asks for more than this is not waited for: we come back as if it had not asked,
 and a run that is refused again and again ends soon instead of hanging for an hour."""
+
+GATEWAY_TIMEOUT = 504, 524
+"""A gateway that hung up while the server behind it may still have been answering."""
 
 NO_QUOTA = re.compile(
     r"insufficient[_ ](?:quota|balance|credits?|funds)|billing_|credit balance|payment.required"
@@ -72,8 +75,8 @@ class Fault:
         """A content filter stopped the prompt or the answer."""
         return self.status in (200, 400, 403, 422, 451) and bool(FILTERED.search(self.words))
 
-    def error(self) -> TwopanError:  # noqa: PLR0911 -- a list of cases, first match wins
-        """The exception it comes to, where the request cannot be adapted."""
+    def error(self) -> ProviderError | Overflow:  # noqa: PLR0911 -- a list of cases
+        """The exception it comes to, where the request cannot be adapted. First match wins."""
         status, words, wait = self.status, self.words, self.retry_after
         line = f"{self.host} answered {status}: {self.says or 'nothing more'}"
         if NO_QUOTA.search(words) or (wait is None and MAYBE_NO_QUOTA.search(words)):
@@ -85,7 +88,8 @@ class Fault:
         if status in (401, 402, 403, 404, 405, 407, 410):
             return Denied(line)
         if status in (408, 409, 425) or (status >= 500 and status != 501):
-            return Unreachable(line, retry_after=wait)
+            lost = status in GATEWAY_TIMEOUT
+            return Unreachable(line, retry_after=wait, outcome_unknown=lost)
         # What is left says 200 or 400 and means anything.
         if NO_KEY.search(words) or NO_MODEL.search(words):
             return Denied(line)

@@ -16,11 +16,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from twopan.errors import Malformed, Overflow, RateLimited, Unsupported
+from twopan.errors import Malformed, Overflow, ProviderError, RateLimited, Unsupported
 from twopan.providers import Completion, FinishReason, Request, TokenLogprobs, Usage
 from twopan.providers.faults import Fault
 from twopan.providers.wire import Reply, Timeouts, Wire, checked_url
 from twopan.secret import Secret
+from twopan.tokens import fewest
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -100,13 +101,15 @@ class OpenAI:
             can = self.capabilities.get(request.model, Capabilities())
             body = request_body(request, can)
             reply = await self._wire.post("chat/completions", body)
+            heard = _heard(reply, request, adapted(request, can))
             fault = reply.fault or self._fault_inside(reply)
             if fault is None or _was_filtered(reply.data):
-                return self._read(reply, request)
+                return self._checked(heard, reply, request)
             if fault.filtered:
-                number = _request_id(reply)
-                return Completion(text="", finish_reason="content_filter", request_id=number)
+                return msgspec.structs.replace(heard, text="", finish_reason="content_filter")
             error = fault.error()
+            if not reply.fault or heard.usage != Usage():
+                raise _with_charge(error, heard)  # asking again is for those who keep the accounts
             new = [lesson for lesson in lessons(fault, body) if lesson not in learnt]
             if not new or isinstance(error, Overflow | RateLimited):
                 raise error
@@ -121,40 +124,34 @@ class OpenAI:
             return None
         return self._wire.fault(reply.status, reply.headers, choice)
 
-    def _read(self, reply: Reply, request: Request) -> Completion:
-        choice = _first_choice(reply.data)
+    def _checked(self, heard: Completion, reply: Reply, request: Request) -> Completion:
+        """What was heard, if it is an answer to the whole of the request."""
+        choice, host = _first_choice(reply.data), self._wire.host
         if choice is None:
-            raise Malformed(f"{self._wire.host} answered without any choice")
-        text, refused = _text(choice, request)
-        finish = _finish_reason(choice)
-        message = choice.get("message") or {}
-        thought = message.get("reasoning_content") or message.get("reasoning")
-        if finish is None or (text is None and finish == "stop" and not thought):
-            raise Malformed(
-                f"{self._wire.host} answered without text"
-                f" (finish_reason {self._wire.shown(str(choice.get('finish_reason')))})"
+            raise _with_charge(Malformed(f"{host} answered without any choice"), heard)
+        finish, (text, _) = _finish_reason(choice), _text(choice, request)
+        if finish is None or (text is None and finish == "stop" and not _thought(choice)):
+            reason = self._wire.shown(str(choice.get("finish_reason")))
+            line = f"{host} answered without text (finish_reason {reason})"
+            raise _with_charge(Malformed(line), heard)
+        counted = heard.usage.input
+        least = sum(fewest(message.text) for message in request.messages)
+        if finish in ("stop", "length") and counted and prompt_truncated(counted, least):
+            line = (
+                f"{host} counted {counted} tokens in a prompt of at least {least}: the judge did"
+                " not see the whole prompt; give the server a larger context"
             )
-        usage = read_usage(reply.data.get("usage"))
-        if finish in ("stop", "length"):
-            self._require_whole_prompt(usage, request)
-        model = reply.data.get("model")
-        return Completion(
-            text=text or "",
-            finish_reason="refusal" if refused else finish,
-            usage=usage,
-            logprobs=read_logprobs(choice.get("logprobs")),
-            model_served=model if isinstance(model, str) else None,
-            request_id=_request_id(reply),
-            reasoning=thought if isinstance(thought, str) else None,
-        )
+            raise _with_charge(Overflow(line), heard)
+        return heard
 
-    def _require_whole_prompt(self, usage: Usage, request: Request) -> None:
-        estimated = sum(estimated_tokens(message.text) for message in request.messages)
-        if usage.input and prompt_truncated(usage.input, estimated):
-            raise Overflow(
-                f"{self._wire.host} counted {usage.input} tokens in a prompt of about {estimated}:"
-                " the judge did not see the whole prompt; give the server a larger context"
-            )
+
+def _with_charge(error: ProviderError | Overflow, heard: Completion) -> ProviderError | Overflow:
+    """The error, with what was charged for; that is unknown where the server states no tokens."""
+    if heard.usage != Usage():
+        error.completion = heard
+    elif isinstance(error, ProviderError):
+        error.outcome_unknown = True
+    return error
 
 
 # ---- asking ------------------------------------------------------------------------------------
@@ -193,6 +190,21 @@ def _system_inside(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]:
     first, *rest = [m for m in messages if m["role"] != "system"] or [{"role": "user"}]
     head = [*system, first["content"]] if "content" in first else system
     return [{"role": first["role"], "content": "\n\n".join(head)}, *rest]
+
+
+def adapted(request: Request, can: Capabilities) -> tuple[str, ...]:
+    """The parts of a request that the model does not get as they were asked for."""
+    wanted = request.top_logprobs
+    roles = {message.role for message in request.messages}
+    changed = {
+        "temperature": not can.temperature,
+        "seed": not can.seed,
+        "system role": not can.system_role and "system" in roles,
+        "logprobs": wanted > 0 and not can.logprobs,
+        "top_logprobs": can.logprobs and wanted > (can.max_top_logprobs or wanted),
+        "schema": request.schema is not None and not can.json_schema,
+    }
+    return tuple(part for part, was in changed.items() if was)
 
 
 UNSUPPORTED = re.compile(
@@ -253,6 +265,35 @@ def lessons(fault: Fault, body: Mapping[str, Any]) -> list[Lesson]:
 
 # ---- reading -----------------------------------------------------------------------------------
 
+
+def _heard(reply: Reply, request: Request, changed: tuple[str, ...]) -> Completion:
+    """What there is to read in a reply, a broken one too: text, tokens, who answered."""
+    data = reply.data if isinstance(reply.data, dict) else {}
+    choice = _first_choice(data) or {}
+    text, refused = _text(choice, request)
+    model, thought = data.get("model"), _thought(choice)
+    return Completion(
+        text=text or "",
+        finish_reason="refusal" if refused else _finish_reason(choice) or "length",
+        usage=read_usage(data.get("usage")),
+        logprobs=read_logprobs(choice.get("logprobs")),
+        model_served=model if isinstance(model, str) else None,
+        request_id=_request_id(reply),
+        adapted=changed,
+        reasoning=thought if isinstance(thought, str) else None,
+    )
+
+
+def _message(choice: Mapping[str, Any]) -> dict[str, Any]:
+    message = choice.get("message")
+    return message if isinstance(message, dict) else {"content": choice.get("text")}
+
+
+def _thought(choice: Mapping[str, Any]) -> Any:
+    message = _message(choice)
+    return message.get("reasoning_content") or message.get("reasoning")
+
+
 FINISH: dict[str, FinishReason | None] = {
     "length": "length",
     "max_tokens": "length",
@@ -268,6 +309,8 @@ FINISH: dict[str, FinishReason | None] = {
 
 
 def _finish_reason(choice: Mapping[str, Any]) -> FinishReason | None:
+    if choice.get("error"):
+        return None
     return FINISH.get(str(choice.get("finish_reason")).lower(), "stop")
 
 
@@ -288,7 +331,7 @@ def _was_filtered(data: Any) -> bool:
 
 def _text(choice: Mapping[str, Any], request: Request) -> tuple[str | None, bool]:
     """What the model said, and whether that is a refusal. None: nothing is there to read."""
-    message = choice.get("message") or {"content": choice.get("text")}
+    message = _message(choice)
     refusal, content = message.get("refusal"), message.get("content")
     if isinstance(content, list):  # in parts, of which reasoning is one kind and refusal another
         parts = [part for part in content if isinstance(part, dict)]
@@ -296,12 +339,10 @@ def _text(choice: Mapping[str, Any], request: Request) -> tuple[str | None, bool
         content = "".join(p["text"] for p in parts if isinstance(p.get("text"), str)
                           and p.get("type") in (None, "text", "output_text"))  # fmt: skip
     if isinstance(refusal, str) and refusal:
-        return content or refusal, True
-    called = message.get("tool_calls") or [{"function": message.get("function_call")}]
-    if request.schema is not None and len(called) == 1:
+        return (content if content and isinstance(content, str) else refusal), True
+    match message.get("tool_calls") or [{"function": message.get("function_call")}]:
         # A gateway may enforce a schema by a tool; then its arguments are the answer.
-        arguments = (called[0].get("function") or {}).get("arguments")
-        if arguments:
+        case [{"function": {"arguments": arguments}}] if arguments and request.schema is not None:
             return arguments if isinstance(arguments, str) else json.dumps(arguments), False
     return content if isinstance(content, str) else None, False
 
@@ -361,38 +402,15 @@ def _request_id(reply: Reply) -> str | None:
 
 # ---- was the whole prompt seen? ----------------------------------------------------------------
 
-RUN = re.compile(r"(.)\1{3,}", re.DOTALL)
 
+def prompt_truncated(counted: int, least: int) -> bool:
+    """Whether a server that counted so many tokens in a prompt of ``least`` or more cut it.
 
-def estimated_tokens(text: str) -> int:
-    """About how many tokens a text has: four characters each, a run of one character being one.
-
-    English has 4 to 5 characters a token, code 2 to 4, Chinese about 1; indentation and ruled
-    lines, which tokenizers fold, are folded here too.
+    It did where it counted fewer; and where it counted exactly a usual window and fewer than
+    five for four words, which is the least in English. Prompts of under 500 tokens fit anywhere
+    and are not suspected.
     """
-    return len(RUN.sub(r"\1", text)) // 4
-
-
-def prompt_truncated(reported: int, estimated: int) -> bool:
-    """Whether a server that counted ``reported`` tokens must have cut the prompt.
-
-    It must where it counted fewer than half of what is estimated, since no text has 8 characters
-    a token, and where it counted exactly a usual window, and less than estimated.
-    Prompts of under 500 tokens fit anywhere and are not suspected.
-    """
-    if estimated < 500:
+    if least < 500:
         return False
-    a_window = reported >= 2048 and reported.bit_count() == 1
-    return reported < estimated / 2 or (a_window and reported < estimated)
-
-
-def suspected_window(completions: Sequence[Completion]) -> int | None:
-    """The context window that cut these answers, where they all ended at the same total.
-
-    Three or more answers of different length, cut by their length limit with prompt and answer
-    adding up to one number every time, have met the window and not their own limit.
-    """
-    cut = [each.usage for each in completions if each.finish_reason == "length"]
-    totals = {usage.input + usage.output for usage in cut}
-    varied = len({usage.output for usage in cut}) > 1
-    return totals.pop() if len(cut) >= 3 and varied and len(totals) == 1 else None
+    a_window = counted >= 2048 and counted.bit_count() == 1
+    return counted < least or (a_window and counted < least * 5 / 4)

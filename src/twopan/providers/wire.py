@@ -16,6 +16,7 @@ import socket
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from types import SimpleNamespace
 from typing import Any
@@ -52,6 +53,7 @@ METADATA_NETWORKS = [
         "192.0.0.192/32",  # Oracle
     )
 ]
+CLOSED = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 A_METADATA_ADDRESS = "a cloud metadata address, which is never asked"
 
 
@@ -124,17 +126,17 @@ class Wire:
         """
         url = (self._base / path).with_query(self._base.query)
         payload = msgspec.json.encode(body)
-        while True:
-            connection = SimpleNamespace(idle=False)
-            try:
-                return await self._send(url, payload, connection)
-            except (aiohttp.ClientError, TimeoutError) as error:
-                closed = isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError))
-                if closed and connection.idle:
-                    continue  # it was closed while it lay idle in our pool: take the next one
-                failure = self._failure(error)
-            # Raised out here it does not carry aiohttp's error, which holds the request's headers.
-            raise failure
+        connection = SimpleNamespace(reused=False)
+        try:
+            return await self._send(url, payload, connection)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            failure = self._failure(error)
+            if connection.reused and isinstance(error, CLOSED):
+                # It may have been closed while it lay idle in our pool, so there is nothing to
+                # wait for. Whether the server had the request by then, nobody can tell.
+                failure.retry_after = 0.0
+        # Raised out here it does not carry aiohttp's error, which holds the request's headers.
+        raise failure
 
     async def aclose(self) -> None:
         if self._session:
@@ -166,7 +168,7 @@ class Wire:
         async with session.post(
             url, data=payload, allow_redirects=False, trace_request_ctx=connection
         ) as response:
-            connection.idle = False
+            connection.reused = False  # it has answered: what breaks now is something else
             if 300 <= response.status < 400:
                 raise Denied(self._redirect(response))
             body = await self._read(response)
@@ -180,7 +182,8 @@ class Wire:
                 kind = headers.get("content-type", "no content type")
                 raise Malformed(
                     f"{self.host} answered {status} with something that is not JSON"
-                    f" ({self.shown(kind)}): {self.shown(text)}"
+                    f" ({self.shown(kind)}): {self.shown(text)}",
+                    outcome_unknown=True,
                 ) from None
             data = None
         fault = None
@@ -193,7 +196,7 @@ class Wire:
             await self.aclose()  # its loop is over, and its connections with it
         if not self._session:
             trace = aiohttp.TraceConfig()
-            trace.on_connection_reuseconn.append(_note_idle)
+            trace.on_connection_reuseconn.append(_note_reuse)
             self._loop = asyncio.get_running_loop()
             self._session = aiohttp.ClientSession(
                 # As many connections as requests: how many those may be, the client decides.
@@ -213,9 +216,10 @@ class Wire:
         return self._session
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        malformed = partial(Malformed, outcome_unknown=response.status < 400)
         coding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if coding not in ("identity", "", "gzip", "x-gzip", "deflate"):
-            raise Malformed(f"{self.host} answered in a coding not asked for: {self.shown(coding)}")
+            raise malformed(f"{self.host} answered in a coding not asked for: {self.shown(coding)}")
         inflate = zlib.decompressobj(47) if coding not in ("identity", "") else None  # gzip or zlib
         body, sent = bytearray(), 0
         async for chunk in response.content.iter_any():
@@ -224,11 +228,11 @@ class Wire:
             try:
                 body += inflate.decompress(chunk, room) if inflate else chunk
             except zlib.error:
-                raise Malformed(f"{self.host} answered with a broken {coding} stream") from None
+                raise malformed(f"{self.host} answered with a broken {coding} stream") from None
             if max(sent, len(body)) > LARGEST_REPLY:
-                raise Malformed(f"{self.host} answered with over {LARGEST_REPLY >> 20} MB")
+                raise malformed(f"{self.host} answered with over {LARGEST_REPLY >> 20} MB")
         if inflate and not inflate.eof:
-            raise Malformed(f"{self.host} answered with a {coding} stream that breaks off")
+            raise malformed(f"{self.host} answered with a {coding} stream that breaks off")
         return bytes(body)
 
     def _redirect(self, response: aiohttp.ClientResponse) -> str:
@@ -352,8 +356,8 @@ def _why(error: OSError) -> str:
     return os.strerror(error.errno or 0) if told else error.strerror or str(error)
 
 
-async def _note_idle(_session: Any, context: SimpleNamespace, _params: Any) -> None:
-    context.trace_request_ctx.idle = True
+async def _note_reuse(_session: Any, context: SimpleNamespace, _params: Any) -> None:
+    context.trace_request_ctx.reused = True
 
 
 def _is_error(data: Any) -> bool:
