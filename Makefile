@@ -33,7 +33,7 @@ bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/start.py
 
 torture: $(VENV)/test.stamp
-	TWOPAN_TORTURE=full $(BIN)/python -m pytest -n $(JOBS) tests/test_parsing.py tests/test_rows.py tests/test_kill.py
+	TWOPAN_FUZZ=100000 $(BIN)/python -m pytest -n $(JOBS) tests/test_parsing.py tests/test_rows.py tests/test_cli.py
 
 docs: $(VENV)/test.stamp
 	$(BIN)/python docs/make_cli.py

@@ -1,6 +1,7 @@
 """Reading verdicts: the right value or a named failure, on made-up, hostile and real replies."""
 
 import json
+import os
 import random
 import re
 from dataclasses import replace
@@ -15,7 +16,7 @@ from twopan.protocols.parsing import Contract, choice, read, without_reasoning
 from twopan.verdict import Choice
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-FUZZED = 3_000
+FUZZED = int(os.environ.get("TWOPAN_FUZZ", "3000"))
 """Replies in an ordinary run; a long one sets it to 100,000."""
 
 SCORE = Contract(format="line", label="Score", low=1, high=5, integer=True)

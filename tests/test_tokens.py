@@ -7,7 +7,7 @@ from twopan.tokens import fewest, most
 COUNTED = [
     ("The committee weighed both answers twice and found the second one a little clearer.", 15),
     ("Die Donaudampfschifffahrtsgesellschaft fand die zweite Antwort verständlicher.", 23),
-    ("def cost(self, usage: Usage) -> float:\n        return usage.input * self.input_usd / 1e6\n", 26),
+    ("def cost(self, use: Usage) -> float:\n        return use.input * self.input_usd / 1e6\n", 26),
     ('{"item": "q-17", "a_score": 0.8125, "consistent": true, "votes": [1, 0, 1]}', 38),
     ("0.1344,8474,abc\n0.7637,2550,abc\n0.4954,4494,abc\n", 42),
     ("委员会两次权衡了两个答案，发现第二个稍微清楚一些。", 14),
