@@ -294,6 +294,14 @@ WRONG = [
     (["judge", "pairs.jsonl", "--verdicts", "v"], ["--verdicts"]),
     (["gate", "pairs.jsonl", "--config", "slots.toml", "--judge", "mine"], ["concurrency", "1"]),
     (["gate", "pairs.jsonl", "--samples", "3"], ["--temperature"]),
+    (["gate", "pairs.jsonl", "--report", "pairs.jsonl"], ["pairs.jsonl is read"]),
+    (["gate", "pairs.jsonl", "--json", "l", "--ledger", "l"], ["the ledger is there"]),
+    (["gate", "pairs.jsonl", "--json", "x", "--report", "x"], ["--report goes there"]),
+    (["gate", "pairs.jsonl", "--report", "-"], ["name of a file"]),
+    (["gate", "pairs.jsonl", "--threshold", "nan"], ["finite"]),
+    (["gate", "pairs.jsonl", "--dry-run", "--budget", "2,50"], ["--budget"]),
+    (["gate", "pairs.jsonl", "--config", "five.toml"], ["report must be text"]),
+    (["gate", "semicolons.csv"], ["separated by ';'"]),
     (["ledger", "runs"], ["no ledger"]),
     (["rubrics", "helpfulnes"], ["did you mean helpfulness"]),
 ]
@@ -309,6 +317,8 @@ def test_bad_input_gets_one_clear_line_and_status_2(twopan, pairs_file, tmp_path
         "columns.jsonl": json.dumps({"frage": "x"}),
         "twice.jsonl": f"{row}\n{row}\n",
         "misspelt.toml": "treshold = 0.5\n",
+        "five.toml": "report = 5\n",
+        "semicolons.csv": "\ufeffid;instruction;response_a;response_b\n1;i;a;b\n",
         "slots.toml": '[judges.mine]\nprovider = "openai:m"\nconcurrency = 0\n',
         "c.yaml": "judge: {model: m}\nswap_ordr: true\n",
         "key.toml": '[judges.mine]\nprovider = "openai"\nmodel = "m"\napi_key = "sk-CANARY000"\n',
@@ -436,6 +446,30 @@ def test_a_budget_stops_with_status_5_and_the_rest_is_done_later(
 def test_offline_without_a_ledger_nothing_is_judged(twopan, pairs_file, server):
     twopan("gate", pairs_file(3), *judge(server), "--offline", check=3)
     assert server.requests == []
+
+
+def test_a_result_that_cannot_be_written_at_the_end_is_still_said(twopan, pairs_file, tmp_path):
+    """The folder goes while the judge is at work."""
+    (tmp_path / "gone").mkdir()
+
+    def and_then(seen):
+        if (tmp_path / "gone").exists():
+            (tmp_path / "gone").rmdir()
+        return letter_of(seen)
+
+    with serve(otherwise=and_then) as server:
+        done = twopan("gate", pairs_file(), *judge(server), "--report", "gone/r.html", check=3)
+    assert done.stdout.startswith("promote: ")
+    assert "the verdicts are kept" in done.stderr
+
+
+def test_nobody_listening_to_what_is_said_changes_no_decision(pairs_file, server, env, tmp_path):
+    command = f"{sys.executable} -m twopan gate {pairs_file()} {' '.join(judge(server))} 2>&-"
+    done = subprocess.run(
+        command, shell=True, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=env, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout[:8]) == (0, "promote:")
 
 
 # ---- ledger ----

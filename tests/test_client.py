@@ -369,3 +369,18 @@ async def test_success_ends_a_row_of_failures(client_of):
         with pytest.raises(Unreachable):
             await client.complete(request(f"b{i}"), text_of)
     assert await client.complete(request("last"), text_of) == "A"
+
+
+async def test_money_set_aside_for_calls_under_way_is_waited_for(client_of):
+    """Each may cost a dollar and costs a hundredth: all of them fit, though not all at once."""
+    reply = Completion(text="A", usage=Usage(output=10_000))
+    client = client_of(
+        Provider(reply, latency=0.005),
+        price=Price(input=0.0, output=1.0),
+        budget=Budget(usd=2.5),
+        concurrency=16,
+    )
+    asked = [request(str(i), max_tokens=1_000_000) for i in range(40)]
+    await together(*(client.complete(one, text_of) for one in asked))
+    assert client.meter.calls == 40
+    assert client.budget.used_usd == pytest.approx(0.4)

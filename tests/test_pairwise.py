@@ -93,3 +93,9 @@ async def test_half_a_comparison_is_none(judge_that):
     with pytest.raises(Unparsed):
         await both_orders(judge, PAIR)
     assert len(provider.requests) == 2
+
+
+@pytest.mark.parametrize("words", ["Answer: {}", "answer: {}.", "**Verdict: {}**"])
+async def test_a_judge_may_say_that_it_answers(judge_that, words):
+    judge, _ = judge_that(lambda p: words.format(honest(p)))
+    assert (await both_orders(judge, PAIR)).choice == Choice.A

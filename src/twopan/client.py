@@ -14,7 +14,7 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -88,15 +88,20 @@ class Budget:
     usd: float | None = None
     used_calls: int = 0
     used_usd: float = 0.0
+    """Spent, or set aside for calls under way."""
+    under_way: int = 0
+    _settled: anyio.Event = field(default_factory=anyio.Event)
 
-    def reserve(self, request: Request, price: Price | None) -> float:
+    async def reserve(self, request: Request, price: Price | None) -> float:
         """Take out one call, and return the money set aside for it.
 
+        Where that leaves too little, it waits for what calls under way will not have cost.
         Raises BudgetReached where there is not enough left, ConfigError where a budget in money
         meets a model without a price.
         """
         if self.calls is not None and self.used_calls >= self.calls:
             raise BudgetReached(f"the budget of {self.calls} calls is used up")
+        self.used_calls += 1
         most = 0.0
         if self.usd is not None:
             if price is None:
@@ -106,18 +111,24 @@ class Budget:
                 )
             prompt = sum(tokens.most(message.text) for message in request.messages)
             most = price.cost(Usage(input=prompt, output=request.max_tokens))
-            if self.used_usd + most > self.usd:
-                raise BudgetReached(
-                    f"the budget of ${self.usd:g} has no room for another call"
-                    f" (${self.used_usd:.4f} is used or set aside)"
-                )
-        self.used_calls += 1
+            while self.used_usd + most > self.usd:
+                if not self.under_way:
+                    self.used_calls -= 1
+                    raise BudgetReached(
+                        f"the budget of ${self.usd:g} has no room for another call, which may cost"
+                        f" ${most:.4f} (${self.used_usd:.4f} is used)"
+                    )
+                await self._settled.wait()
         self.used_usd += most
+        self.under_way += 1
         return most
 
     def settle(self, reserved: float, cost: float | None) -> None:
         """Put back what a call did not cost. An unknown cost is taken for the most."""
         self.used_usd += (reserved if cost is None else cost) - reserved
+        self.under_way -= 1
+        self._settled.set()
+        self._settled = anyio.Event()
 
 
 class Client:
@@ -262,7 +273,10 @@ class Client:
                 raise self._fatal
             if not self._left():
                 raise BudgetReached("the time allowed for the run is used up")
-            reserved = self.budget.reserve(request, self.price)
+            reserved = await self.budget.reserve(request, self.price)
+            if self._stopping.is_set():
+                self.budget.settle(reserved, 0.0)
+                raise Interrupted("interrupted")
             number = await self.ledger.intend(self.run, request)
             self.meter.attempts += 1
             try:
@@ -277,6 +291,7 @@ class Client:
             except BaseException:
                 paid = not getattr(self.provider, "free", False)
                 self.meter.unknown += paid
+                self.budget.settle(reserved, None if paid else 0.0)
                 with anyio.CancelScope(shield=True):
                     await self.ledger.failed(
                         number, "unknown" if paid else "interrupted", "interrupted"

@@ -117,6 +117,8 @@ def check_needed(
             + next(filter(None, (nearest(name, free) for name in NAMES[field])), "")
             for field in missing
         )
+        if len(columns) == 1 and ";" in next(iter(columns)):
+            raise DataError("the columns seem to be separated by ';': save the file with commas")
         flags = " ".join(f"--map {field}=COLUMN" for field in missing)
         raise DataError(f"{wants}; {_found(columns)}; say which is which with {flags}")
 

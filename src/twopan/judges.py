@@ -115,8 +115,10 @@ def local_spec(name: str = "") -> Spec:
 
 def local(spec: Spec) -> Provider:
     from twopan import weights
+    from twopan.providers import llama
     from twopan.providers.local import Local
 
+    llama.identity()  # whether the runtime is there, before a gigabyte is fetched for it
     return Local(weights.resolve(f"local:{spec.path or spec.model}"))
 
 

@@ -64,8 +64,10 @@ def load(source: str | Path) -> Rubric:
     if path.suffix == ".toml":
         try:
             text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"rubric {source}: {error}") from None
+        except OSError as error:
+            raise ConfigError(f"rubric {source}: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"rubric {source}: not UTF-8 from byte {error.start} on") from None
     elif str(source) in (known := shipped()):
         text = known[str(source)]
     else:

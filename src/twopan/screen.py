@@ -15,7 +15,7 @@ by one phrase on every reply (Raina et al. 2024). Those show only over many rows
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal, TypeVar
@@ -112,11 +112,28 @@ def screen(pairs: Sequence[Pair]) -> Screening:
             by_system[system] = flags
         if blocking:
             blocks += [f"{flag.kind}: {shown(system)}: {flag.detail}" for flag in flags]
+    blocks += ordering(by_item, {pair.item.id for pair in pairs})
     return Screening(
         by_item={item: tuple(flags) for item, flags in by_item.items()},
         by_system=by_system,
         blocks=tuple(blocks),
     )
+
+
+def ordering(by_item: Mapping[str, Iterable[Flag]], items: set[str]) -> list[str]:
+    """Why not to decide where one side gives orders to the judge in many items: three or more,
+    and one in twenty. Honest answers are taken for orders in fewer than one in a thousand."""
+    count = Counter(
+        flag.side
+        for flags in by_item.values()
+        for flag in {f.side: f for f in flags if f.kind == "injection_suspected"}.values()
+    )
+    names = {"a": "the candidate", "b": "the baseline"}
+    return [
+        f"injection_suspected: {names[side]} speaks to the judge in {n} of {len(items)} items"
+        for side, n in sorted(count.items())
+        if side is not None and n >= 3 and n * 20 >= len(items)
+    ]
 
 
 # One response. Every gap is bounded, so that no text can make a pattern slow.

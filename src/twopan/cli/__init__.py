@@ -70,6 +70,9 @@ def twopan() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command line. Whatever goes wrong is one line and an exit status, never a traceback."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # Always UTF-8, whatever the locale says; and no output is worth a crash.
         if hasattr(stream, "reconfigure"):
@@ -98,6 +101,10 @@ def ended(error: BaseException) -> int:
         case BrokenPipeError():
             # Whoever read our output has seen enough. Nothing more can be written, even at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return UNFINISHED
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            complain(f"{where}{error.strerror or error}")
             return UNFINISHED
         case SystemExit() | click.exceptions.Exit():
             raise error

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from twopan.cli import INCONCLUSIVE, KEEP, PROMOTE, UNFINISHED, show
-from twopan.cli.options import PATH, Options, judging
+from twopan.cli.options import PATH, Number, Options, judging
 from twopan.cli.reading import read
 from twopan.cli.running import judged
 from twopan.datasets import Pairs
+from twopan.errors import ConfigError, TwopanError
 from twopan.jury import Each
 from twopan.screen import Screening, screen
 
@@ -24,21 +25,21 @@ STATUS = {"promote": PROMOTE, "keep": KEEP, "inconclusive": INCONCLUSIVE}
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="CANDIDATE BASELINE | PAIRS")
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.5,
     show_default=True,
     help="Win rate that the whole interval must be above, or below.",
 )
 @click.option(
     "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Number(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
     help="Confidence of the interval.",
 )
 @click.option(
     "--min-coverage",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.95,
     show_default=True,
     help="Share of pairs that must get a verdict.",
@@ -54,7 +55,8 @@ STATUS = {"promote": PROMOTE, "keep": KEEP, "inconclusive": INCONCLUSIVE}
 @click.option(
     "--allow-suspicious",
     is_flag=True,
-    help="Decide even where the data look like an attempt on the judge.",
+    help="Decide even where responses look like an attempt on the judge: one constant reply, or"
+    " orders to the judge in one of twenty or more.",
 )
 @judging()
 def gate(
@@ -86,7 +88,7 @@ def gate(
     Exit status: 0 promote, 1 keep, 2 bad input, 3 could not finish or coverage too low,
     4 inconclusive, 5 budget reached, 130 interrupted.
     """
-    show.require_writable(options)
+    show.ready(options, files)
     data = read(files, options)
     suspicion = screen(data.pairs)
     show.notes([*data.notes(), *suspicion.lines()])
@@ -130,15 +132,17 @@ def deliver(
 ) -> None:
     """Show the result wherever it was asked for."""
     show.gate(result, spent)
-    if options.json is not None:
-        show.write_json(options.json, {**result.to_dict(), "run": show.plain(spent)})
-    if options.report is not None:
-        from twopan import report
-
-        page = report.render_gate(
-            result, spent, notes=[*data.notes(), *suspicion.lines()], flags=suspicion.details()
-        )
-        report.write(options.report, page)
-        click.echo(f"Report: {options.report}", err=True)
     if options.json != "-":
         click.echo(f"{result.decision}: {result.because}")
+    try:
+        if options.json is not None:
+            show.write_json(options.json, {**result.to_dict(), "run": show.plain(spent)})
+        if options.report is not None:
+            from twopan import report
+
+            notes = [*data.notes(), *suspicion.lines()]
+            page = report.render_gate(result, spent, notes=notes, flags=suspicion.details())
+            report.write(options.report, page)
+            click.echo(f"Report: {options.report}", err=True)
+    except ConfigError as error:
+        raise TwopanError(f"{error}; the verdicts are kept: run the same command again") from None

@@ -34,7 +34,7 @@ def judge(options: Options, files: tuple[Path, ...]) -> int:
     Exit status: 0 every pair has a verdict, 2 bad input, 3 some have none or it could not finish,
     5 budget reached, 130 interrupted.
     """
-    show.require_writable(options)
+    show.ready(options, files)
     data = read(files, options)
     show.notes(data.notes())
     if options.dry_run:

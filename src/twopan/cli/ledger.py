@@ -1,6 +1,7 @@
 """``twopan ledger``: look into the record of all calls and verdicts."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def runs(path: Path, as_json: bool) -> None:
             " round(win_rate, 4) as win_rate, round(consistent, 4) as consistent"
             " from run_results order by started_at desc, run desc"
         )
-    table(rows, as_json)
+    table(rows, as_json, leave_out=["unjudged", "started_at"])
 
 
 @ledger.command()
@@ -68,7 +69,8 @@ def runs(path: Path, as_json: bool) -> None:
 def cost(path: Path, as_json: bool) -> None:
     """Calls, tokens and money by run and model. What has no price is counted, not left out."""
     with opened(path) as book:
-        table(book.query("select * from run_costs order by run desc"), as_json)
+        rows = book.query("select * from run_costs order by run desc")
+    table(rows, as_json, leave_out=["endpoint", "cached_tokens", "attempts"])
 
 
 @ledger.command()
@@ -141,7 +143,8 @@ def vacuum(path: Path) -> None:
     click.echo(f"{path}: {before:,} bytes before, {path.stat().st_size:,} after")
 
 
-def table(rows: list[dict[str, Any]], as_json: bool) -> None:
+def table(rows: list[dict[str, Any]], as_json: bool, leave_out: Sequence[str] = ()) -> None:
+    """All columns as JSON; the most important ones for people, that they fit a terminal."""
     if as_json:
         for row in rows:
             click.echo(dumps(row))
@@ -154,8 +157,11 @@ def table(rows: list[dict[str, Any]], as_json: bool) -> None:
     from rich.table import Table
 
     shown = Table(box=box.SIMPLE, pad_edge=False)
-    for name in rows[0]:
-        shown.add_column(name, overflow="fold")
+    columns = [name for name in rows[0] if name not in leave_out]
+    for name in columns:
+        heading = name.removesuffix("_tokens").replace("_", " ")
+        shown.add_column(heading, overflow="fold", no_wrap=name == "run")
     for row in rows:
-        shown.add_row(*("" if value is None else visible(str(value)) for value in row.values()))
+        values = (row[name] for name in columns)
+        shown.add_row(*("" if value is None else visible(str(value)) for value in values))
     Console(markup=False, highlight=False).print(shown)

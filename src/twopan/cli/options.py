@@ -1,6 +1,7 @@
 """The options that every judging verb shares, and what they add up to."""
 
 import functools
+import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ class Options:
     verdicts: Path | None
     report: Path | None
     json: str | None
+    config: Path | None
     judges: Mapping[str, Any]
 
     @property
@@ -154,12 +156,26 @@ def read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> Pa
             )
         if name == "map" and isinstance(value, dict):
             defaults[name] = [f"{field}={column}" for field, column in value.items()]
+        elif isinstance(options[name].type, click.Path | click.types.StringParamType) and not all(
+            isinstance(one, str) for one in (value if isinstance(value, list) else [value])
+        ):
+            raise ConfigError(f"--config {path}: {key} must be text, in quotes")
         elif options[name].multiple and not isinstance(value, list):
             defaults[name] = [value]
         else:
             defaults[name] = value
     ctx.default_map = {**(ctx.default_map or {}), **defaults}
     return path
+
+
+class Number(click.FloatRange):
+    """A number in a range, and a finite one: NaN is in no range, though no comparison says so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
 
 
 PATH = click.Path(path_type=Path)
@@ -215,7 +231,7 @@ def _judging(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="DIR",
         help="Directory of prompt files that replace ours of the same name.",
     )
-    @click.option("--temperature", type=click.FloatRange(0, 2), default=0.0, show_default=True)
+    @click.option("--temperature", type=Number(0, 2), default=0.0, show_default=True)
     @click.option(
         "--max-tokens",
         type=click.IntRange(1),
@@ -266,13 +282,13 @@ def _judging(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option(
         "--timeout",
-        type=click.FloatRange(0, min_open=True),
+        type=Number(0, min_open=True),
         metavar="SECONDS",
         help="For one attempt at a call (default 120).",
     )
     @click.option(
         "--deadline",
-        type=click.FloatRange(0, min_open=True),
+        type=Number(0, min_open=True),
         metavar="SECONDS",
         help="For the whole run; it then stops like a budget does.",
     )
@@ -297,7 +313,6 @@ def _judging(command: Callable[..., Any]) -> Callable[..., Any]:
         "--config",
         type=PATH,
         is_eager=True,
-        expose_value=False,
         callback=read_config,
         metavar="FILE.toml",
         help="Defaults for these options, and [judges].",

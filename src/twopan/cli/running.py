@@ -37,7 +37,7 @@ def judged(
             if isinstance(error, Interrupted | BudgetReached) or progress.done:
                 again = shlex.join(["twopan", *sys.argv[1:]])
                 click.echo(
-                    f"{progress.done} of {total} pairs are judged and kept in {ledger.path}.\n"
+                    f"{progress.done} of {total} pairs are done, and kept in {ledger.path}.\n"
                     "To resume, run the same command again; what is kept is not paid for again:\n"
                     f"  {again}",
                     err=True,

@@ -14,6 +14,8 @@ import click
 from twopan.cli import visible
 from twopan.cli.options import Options
 from twopan.data import Pair
+from twopan.errors import ConfigError
+from twopan.ledger import default_path
 from twopan.saving import check_writable, replacing
 from twopan.verdict import Unjudged
 
@@ -32,12 +34,27 @@ def notes(lines: Sequence[str]) -> None:
         click.echo(f"Note: {visible(line)}", err=True)
 
 
-def require_writable(options: Options) -> None:
-    """Find out before anything is paid for that a result could not be written."""
-    paths: tuple[Path | str | None, ...] = (options.report, options.json)
-    for path in paths:
-        if path is not None and path != "-":
-            check_writable(path)
+def ready(options: Options, files: Sequence[Path]) -> None:
+    """Find out before anything is paid for what would go wrong at the end.
+
+    Raises ConfigError where an option does not mean anything, or where a result could not be
+    written, or would be written over what is read, over the ledger or over another result.
+    """
+    _ = options.the_budget, options.settings, options.the_rubric
+    options.the_prompts.check()
+    read = [*files, options.verdicts, options.config, options.prompts]
+    taken = {Path(path).resolve(): f"{path} is read" for path in read if path is not None}
+    taken[(options.ledger or default_path()).resolve()] = "the ledger is there"
+    for name, target in (("--report", options.report), ("--json", options.json)):
+        if target is None or (name, target) == ("--json", "-"):
+            continue
+        if str(target) == "-":
+            raise ConfigError(f"{name} needs the name of a file")
+        path = Path(target)
+        if why := taken.get(path.resolve()):
+            raise ConfigError(f"{name} {path}: {why}; name another file")
+        check_writable(path)
+        taken[path.resolve()] = f"{name} goes there"
 
 
 def plain(spent: "Spent | None") -> dict[str, Any] | None:
@@ -163,7 +180,7 @@ def dry_run(options: Options, data: Sequence[Pair]) -> None:
     """Calls, tokens and cost, without a call."""
     from twopan.concurrency import run
     from twopan.estimate import Rehearsal, estimate
-    from twopan.ledger import Ledger, default_path
+    from twopan.ledger import Ledger
     from twopan.session import seat
 
     path = options.ledger or default_path()
@@ -197,7 +214,7 @@ def _table() -> "Table":
     from rich.table import Table
 
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
+    table.add_column(style="bold", no_wrap=True, max_width=28, overflow="ellipsis")
     table.add_column(overflow="fold")
     return table
 

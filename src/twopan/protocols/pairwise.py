@@ -20,7 +20,9 @@ from twopan.verdict import Preference
 
 @pair_protocol(prompts=["pairwise"])
 async def pairwise(judge: Judge, item: Item, a: str, b: str) -> Preference:
-    letter = Contract(format="bare", menu=judge.protocol.menu)
+    letter = Contract(
+        format="bare", menu=judge.protocol.menu, synonyms=announced(judge.protocol.menu)
+    )
     return await judge.ask(
         "pairwise",
         read=partial(reading.preference, letter),
@@ -38,3 +40,8 @@ async def pairwise_cot(judge: Judge, item: Item, a: str, b: str) -> Preference:
         max_tokens=1024,
         data={**await given(judge, item), "response_a": a, "response_b": b},
     )
+
+
+def announced(menu: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """What judges write who cannot answer without saying that they do: ``Answer: A``."""
+    return tuple((f"{word}: {label}", label) for word in ("Answer", "Verdict") for label in menu)
