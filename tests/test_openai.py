@@ -410,6 +410,7 @@ def test_a_refusal_is_told_apart_from_an_answer():
         refusal("The response was filtered", 400, code="content_filter"),
         refusal("filtered", 400, innererror={"code": "ResponsibleAIPolicyViolation"}),
         refusal("Your input was flagged", 403),
+        {"json": {"choices": [{"error": {"code": "stopped"}, "finish_reason": "content_filter"}]}},
     ],
 )
 def test_a_filter_is_a_completion_without_text(reply):

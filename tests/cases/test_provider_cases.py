@@ -194,6 +194,13 @@ def test_an_adaptation_is_made_once_for_a_whole_run():
     assert ["max_tokens" in seen.json for seen in twice.requests] == [True, False, False]
 
 
+@pytest.mark.parametrize("case", cases("PROV-023"))
+def test_every_request_that_a_server_saw_is_on_record(case):
+    seen = replay(case["input"])
+    assert len(seen.requests) == len(seen.on_record) == 3
+    assert seen.on_record == ["answered", "unknown", "answered"]
+
+
 @pytest.mark.parametrize("case", cases("PROV-008"))
 def test_an_error_inside_a_stream_is_never_an_answer(case):
     """The same stream, met by a provider that never asks for one."""

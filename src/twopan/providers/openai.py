@@ -309,9 +309,8 @@ FINISH: dict[str, FinishReason | None] = {
 
 
 def _finish_reason(choice: Mapping[str, Any]) -> FinishReason | None:
-    if choice.get("error"):
-        return None
-    return FINISH.get(str(choice.get("finish_reason")).lower(), "stop")
+    otherwise: FinishReason | None = None if choice.get("error") else "stop"
+    return FINISH.get(str(choice.get("finish_reason")).lower(), otherwise)
 
 
 def _first_choice(data: Any) -> dict[str, Any] | None:
