@@ -384,3 +384,11 @@ async def test_money_set_aside_for_calls_under_way_is_waited_for(client_of):
     await together(*(client.complete(one, text_of) for one in asked))
     assert client.meter.calls == 40
     assert client.budget.used_usd == pytest.approx(0.4)
+
+
+async def test_a_reply_whose_tokens_nobody_counted_is_not_free(client_of):
+    budget = Budget(usd=1.5)
+    client = client_of(Provider("A"), price=Price(input=0.0, output=1.0), budget=budget)
+    await client.complete(request(max_tokens=1_000_000), text_of)
+    assert (client.meter.unpriced, client.meter.cost_usd) == (1, 0.0)
+    assert budget.used_usd == pytest.approx(1.0)

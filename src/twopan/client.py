@@ -298,7 +298,7 @@ class Client:
                     )
                 raise
             else:
-                cost = self.price.cost(completion.usage) if self.price else None
+                cost = self._cost(completion.usage)
                 self.budget.settle(reserved, cost)
                 self.meter.count(completion, cost)
                 self._note(completion)
@@ -315,12 +315,16 @@ class Client:
         unknown = getattr(error, "outcome_unknown", False)
         cost = None if unknown else 0.0
         if paid is not None:
-            cost = self.price.cost(paid.usage) if self.price else None
+            cost = self._cost(paid.usage)
             self.meter.count(paid, cost)
         self.budget.settle(reserved, cost)
         self.meter.unknown += unknown
         outcome = "unknown" if unknown else error.reason
         await self.ledger.failed(number, outcome, str(error), paid.usage if paid else None, cost)
+
+    def _cost(self, usage: Usage) -> float | None:
+        """Unknown where the model has no price, or where the provider did not count."""
+        return self.price.cost(usage) if self.price and usage != Usage() else None
 
     def _note(self, completion: Completion) -> None:
         for part in completion.adapted:
