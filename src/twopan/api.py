@@ -6,7 +6,8 @@ result = twopan.run(twopan.gate(pairs, judge="local"))
 result.decision
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from twopan.pipelines.gate import Gate, Score
 from twopan.pipelines.gate import gate as gate_by
 from twopan.rubric import Rubric, load
 from twopan.screen import screen
-from twopan.session import open_session
+from twopan.session import Session, open_session
 
 Judges = str | Spec | Sequence[str | Spec]
 
@@ -46,21 +47,18 @@ async def gate(
     not decided upon unless ``allow_suspicious``. Further arguments go to
     :func:`twopan.session.open_session`: budget, concurrency, offline, ...
     """
-    with Ledger(ledger or default_path()) as book:
-        async with open_session(
-            _several(judge), ledger=book, protocol=protocol, rubric=_rubric(rubric), **session
-        ) as opened:
-            return await gate_by(
-                opened.jury,
-                _list(pairs),
-                blocked=() if allow_suspicious else screen(_list(pairs)).blocks,
-                threshold=threshold,
-                level=level,
-                min_coverage=min_coverage,
-                score=score,
-                workers=opened.workers,
-                each=opened.keep,
-            )
+    async with _opened(judge, ledger, rubric, protocol=protocol, **session) as opened:
+        return await gate_by(
+            opened.jury,
+            _list(pairs),
+            blocked=() if allow_suspicious else screen(_list(pairs)).blocks,
+            threshold=threshold,
+            level=level,
+            min_coverage=min_coverage,
+            score=score,
+            workers=opened.workers,
+            each=opened.keep,
+        )
 
 
 async def judge_pairs(
@@ -73,21 +71,21 @@ async def judge_pairs(
     **session: Any,
 ) -> list[Outcome]:
     """A verdict, or the reason why there is none, for each pair, in their order."""
+    async with _opened(judge, ledger, rubric, protocol=protocol, **session) as opened:
+        return await judge_pairs_by(
+            opened.jury, _list(pairs), workers=opened.workers, each=opened.keep
+        )
+
+
+@asynccontextmanager
+async def _opened(
+    judge: Judges, ledger: str | Path | None, rubric: str | Rubric, **session: Any
+) -> AsyncIterator[Session]:
+    judges = [judge] if isinstance(judge, str | Spec) else list(judge)
+    asked = rubric if isinstance(rubric, Rubric) else load(rubric)
     with Ledger(ledger or default_path()) as book:
-        async with open_session(
-            _several(judge), ledger=book, protocol=protocol, rubric=_rubric(rubric), **session
-        ) as opened:
-            return await judge_pairs_by(
-                opened.jury, _list(pairs), workers=opened.workers, each=opened.keep
-            )
-
-
-def _several(judge: Judges) -> list[str | Spec]:
-    return [judge] if isinstance(judge, str | Spec) else list(judge)
-
-
-def _rubric(rubric: str | Rubric) -> Rubric:
-    return rubric if isinstance(rubric, Rubric) else load(rubric)
+        async with open_session(judges, ledger=book, rubric=asked, **session) as opened:
+            yield opened
 
 
 def _list(pairs: Pairs | Sequence[Pair]) -> Sequence[Pair]:
