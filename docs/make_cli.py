@@ -36,11 +36,12 @@ model = "qwen2.5-72b"
 base_url = "http://127.0.0.1:8000/v1"
 ```
 
-`--prompts DIR` puts words of your own in the place of ours. A file there takes the place of the shipped prompt of
-the same name ([src/twopan/prompts/](../src/twopan/prompts/)), `pairwise.md` for instance. It holds a system message, a line
-`---` and a user message, with the placeholders of the original: `{{ response_a }}` is data and is fenced,
-`{{ reference? }}` is left out where there is none, `{{= question }}` is the rubric's. A placeholder that is missing or
-unknown is an error before any call, and the hash of the prompt is part of the judge's signature.
+`--prompts DIR` puts words of your own in the place of ours. A file there takes the place of the
+shipped prompt of the same name ([src/twopan/prompts/](../src/twopan/prompts/)), `pairwise.md` for
+instance. It holds a system message, a line `---` and a user message, with the placeholders of the
+original: `{{ response_a }}` is data and is fenced, `{{ reference? }}` is left out where there is
+none, `{{= question }}` is the rubric's. A placeholder that is missing or unknown is an error before
+any call, and the hash of the prompt is part of the judge's signature.
 """
 
 
