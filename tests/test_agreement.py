@@ -15,15 +15,9 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
-from twopan.stats.agreement import (
-    cohen_kappa,
-    fleiss_kappa,
-    gwet_ac1,
-    intraclass_correlation,
-    krippendorff_alpha,
-    paired_difference,
-    percent_agreement,
-)
+from twopan.stats.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, percent_agreement
+from twopan.stats.paired import paired_difference
+from twopan.stats.reliability import intraclass_correlation, krippendorff_alpha
 from twopan.stats.resampling import Undefined
 from twopan.stats.win_rate import NoData, win_rate
 
@@ -146,6 +140,13 @@ def test_full_agreement_on_a_few_items_is_not_taken_for_certainty():
     found = cohen_kappa([0, 1] * 5, [0, 1] * 5).coefficient
     assert (found.estimate, found.high) == (1, 1)
     assert 0.3 < found.low < 0.6
+
+
+def test_full_agreement_is_the_less_sure_the_rarer_the_other_category():
+    even, rare = (cohen_kappa(*[[0] * n + [1] * (200 - n)] * 2).coefficient for n in (100, 190))
+    assert (even.estimate, rare.estimate) == (1, 1)
+    assert even.low > 0.95
+    assert rare.low < 0.85
 
 
 def test_one_rater_who_never_varies_has_kappa_zero():

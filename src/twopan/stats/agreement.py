@@ -12,7 +12,6 @@ differ in what they call chance. With :math:`\pi_c` the share of all ratings in 
 Cohen's kappa      :math:`\sum_{ck} w_{ck} \pi^a_c \pi^b_k`: each rater keeps its own habits
 Fleiss' kappa      :math:`\sum_c \pi_c^2`: all raters draw from one urn
 Gwet's AC1         :math:`\sum_c \pi_c (1 - \pi_c) / (q - 1)`: only hard items are guessed
-Krippendorff's α   as Fleiss', drawn without replacement; on any metric
 =================  =========================================================================
 
 When nearly everything falls into one category, the kappas call nearly all agreement chance: 95 %
@@ -28,11 +27,7 @@ Cohen (1968), Weighted kappa. Psychological Bulletin 70.
 Fleiss (1971), Measuring nominal scale agreement among many raters. Psychological Bulletin 76.
 Gwet (2008), Computing inter-rater reliability and its variance in the presence of high
 agreement. Br. J. Math. Stat. Psychol. 61; for missing ratings his Handbook (2014).
-Krippendorff (2011), Computing Krippendorff's alpha-reliability.
 Byrt, Bishop and Carlin (1993), Bias, prevalence and kappa. J. Clin. Epidemiol. 46.
-Shrout and Fleiss (1979), Intraclass correlations. Psychological Bulletin 86.
-McNemar (1947), Note on the sampling error of the difference between correlated proportions.
-Psychometrika 12.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,20 +37,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twopan.stats.columns import Floats, Ints, encode, groups, labels, numbers, sum_by
-from twopan.stats.correlation import net_rank
+from twopan.stats.columns import Floats, Ints, encode, groups, labels, sum_by
 from twopan.stats.resampling import (
-    SAME,
     Estimate,
     Undefined,
     fisher,
     influence,
-    jackknife,
     mean,
     require_several,
     wilson,
 )
-from twopan.stats.win_rate import NoData, sign_test
+from twopan.stats.win_rate import NoData
 
 SKEWED = 0.15
 """How much kappa may lose to an uneven balance of categories before it is said to."""
@@ -266,80 +258,6 @@ def against_chance(
     )
 
 
-def krippendorff_alpha(
-    ratings: ArrayLike,
-    metric: Literal["nominal", "ordinal", "interval"] = "nominal",
-    *,
-    cluster: ArrayLike | None = None,
-    level: float = 0.95,
-) -> Estimate:
-    r"""Krippendorff's alpha: one minus disagreement within items over disagreement at large.
-
-    .. math:: \alpha = 1 - (n - 1) \sum_i \frac{1}{r_i - 1} \sum_{j,k \in i} \delta^2_{jk}
-              \Big/ \sum_{j,k} \delta^2_{jk}
-
-    over the :math:`n` ratings of items with :math:`r_i \ge 2` of them, where :math:`\delta` is 0
-    or 1 (nominal), the difference of ranks (ordinal) or of values (interval).
-
-    Parameters
-    ----------
-    ratings : labels, shape (items, raters)
-        None or NaN where there is none. Numbers, unless nominal.
-    cluster : shape (items,), optional
-        Which rows belong together, where an item has several. Each its own by default.
-    """
-    codes, categories = rated(ratings)
-    several = (codes >= 0).sum(1) > 1
-    group, _ = groups(cluster, len(codes))
-    _, group = np.unique(group[several], return_inverse=True)
-    codes = codes[several]
-    at, rater = np.nonzero(codes >= 0)
-    flat, items = codes[at, rater], len(codes)
-    if not items:
-        raise NoData(NO_PAIRS)
-    if len(np.unique(flat)) == 1:
-        raise Undefined(f"every rating is {categories[flat[0]]!r}: alpha needs them to vary")
-    r = np.bincount(at).astype(np.float64)
-    if metric == "nominal":
-        # Labels as corners of a simplex: all different ones are equally far apart.
-        values = (flat[:, None] == np.arange(len(categories))).astype(np.float64)
-    elif isinstance(categories[0], str):
-        raise ValueError(f"an {metric} alpha needs numbers for labels")
-    elif metric == "interval":
-        value = np.asarray(categories, dtype=np.float64)[flat]
-        values = ((value - value.mean()) / value.std())[:, None]
-    else:
-        values = net_rank(flat, np.ones(len(flat)))[:, None] / len(flat)
-
-    # Σ over pairs in i of |x_j - x_k|² = 2 r Σ|x|² - 2 |Σx|²; its slope in each value is 2 of that
-    sums, squares = sum_by(at, items, values), (values**2).sum(1)
-    within = 2 * (r * sum_by(at, items, squares) - (sums**2).sum(1)) / (r - 1)
-    parts = np.column_stack([within, r, sum_by(at, items, squares), sums])
-    totals = parts.sum(0)
-    if metric == "ordinal":
-        # A rating moves the rank of every other one, so that its weight acts through them too.
-        slope = 4 * (r[at] * values[:, 0] - sums[at, 0]) / (r[at] - 1)
-        moved = [net_rank(flat, s) / len(flat) for s in (slope, 2 * values[:, 0])]
-        parts[:, 0] -= sum_by(at, items, moved[0])
-        parts[:, 2] -= sum_by(at, items, moved[1])
-
-    parts = sum_by(group, group.max() + 1, parts)
-
-    def alpha(s: NDArray[Any]) -> NDArray[Any]:
-        n = s[..., 1]
-        at_large = 2 * (n * s[..., 2] - (s[..., 3:] ** 2).sum(-1))
-        return np.asarray(1 - (n - 1) * s[..., 0] / at_large)
-
-    found, u = influence(alpha, totals, parts)
-    if metric == "interval":
-        found, u = jackknife(alpha, parts)
-    if metric == "nominal":
-        n = totals[1]
-        alike = float((totals[3:] * (totals[3:] - 1)).sum() / (n * (n - 1)))
-        return beyond_chance(found, u, alike, level)
-    return fisher(found, u, level=level)
-
-
 def rated(ratings: ArrayLike, on_offer: Sequence[Any] | None = None) -> tuple[Ints, list[Any]]:
     """Ratings as numbers of categories, -1 where missing; shape (items, raters)."""
     array = np.asarray(ratings, dtype=object)
@@ -357,90 +275,3 @@ def rated(ratings: ArrayLike, on_offer: Sequence[Any] | None = None) -> tuple[In
         raise ValueError(f"{strange[0]!r} was given and is not among the categories")
     new = np.array([categories.index(label) for label in used] + [-1])
     return np.asarray(new[codes]), categories
-
-
-def intraclass_correlation(
-    ratings: ArrayLike, kind: Literal["ICC(2,1)", "ICC(3,1)"], *, level: float = 0.95
-) -> Estimate:
-    """How far a single rating tells items apart, after Shrout and Fleiss.
-
-    ICC(2,1), absolute agreement: raters are a sample of raters, and one who is always stricter
-    counts as error. ICC(3,1), consistency: these raters only, and strictness does not count.
-
-    Parameters
-    ----------
-    ratings : float, shape (items, raters)
-        Complete: leave an item out that not everyone rated, or use Krippendorff's alpha.
-
-    Raises
-    ------
-    Undefined
-        If the ratings do not vary over items, or there are too few items.
-    """
-    x = np.asarray(ratings, dtype=np.float64)
-    if x.size == 0:
-        raise NoData("no ratings, so there is nothing to estimate")
-    if x.ndim != 2 or x.shape[1] < 2:
-        raise ValueError("ratings must be a table, one row an item and a column for each rater")
-    numbers(ratings=x.ravel())
-    n, k = x.shape
-    x = x - x.mean()
-    if not (np.ptp(x, axis=0) > SAME * np.abs(x).max()).any():
-        raise Undefined("every rater said the same of every item, which tells no items apart")
-    if n < 3:
-        raise Undefined(f"{n} items are too few to tell items from error: rate 3 or more")
-    parts = np.column_stack([np.ones(n), (x**2).sum(1), x.sum(1) ** 2 / k, x])
-
-    def icc(s: NDArray[Any]) -> NDArray[Any]:
-        n, columns = s[..., 0], s[..., 3:]
-        grand = columns.sum(-1) ** 2 / (n * k)
-        rows, raters = s[..., 2] - grand, (columns**2).sum(-1) / n - grand
-        between, rater = rows / (n - 1), raters / (k - 1)
-        error = (s[..., 1] - grand - rows - raters) / ((n - 1) * (k - 1))
-        bias = k * (rater - error) / n if kind == "ICC(2,1)" else 0
-        return np.asarray((between - error) / (between + (k - 1) * error + bias))
-
-    return fisher(*jackknife(icc, parts), level=level)
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """Two judges on the same items."""
-
-    difference: Estimate
-    """Mean score of the first minus that of the second, from -1 to 1."""
-    first_only: int
-    """Items, or clusters, on which the first scored more."""
-    second_only: int
-    p_value: float
-    """Exact McNemar's: two-sided, for equal chances, from the items on which they differ."""
-
-
-def paired_difference(
-    first: ArrayLike, second: ArrayLike, *, cluster: ArrayLike | None = None, level: float = 0.95
-) -> Paired:
-    """Whether one judge is right more often than another on the same items.
-
-    Parameters
-    ----------
-    first, second : float, shape (m,)
-        1 where right, 0 where wrong, or anything between.
-    cluster : shape (m,), optional
-        Which rows belong together. McNemar's test then counts clusters by what they lean to.
-
-    Examples
-    --------
-    The first is right on both items on which they differ, which is not much:
-
-    >>> paired_difference([1, 1, 1, 0], [1, 0, 0, 0]).p_value
-    0.5
-    """
-    first, second = numbers(first=first, second=second)
-    for name, scores in (("first", first), ("second", second)):
-        if not ((scores >= 0) & (scores <= 1)).all():
-            raise ValueError(f"{name} must hold numbers between 0 and 1")
-    group, g = groups(cluster, len(first))
-    lean = np.round(sum_by(group, g, first - second), 12)
-    more, less = int((lean > 0).sum()), int((lean < 0).sum())
-    found = mean(first - second, cluster=cluster, lowest=-1, level=level)
-    return Paired(found, more, less, sign_test(more, less))

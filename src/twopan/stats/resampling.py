@@ -143,7 +143,7 @@ def wilson(
 def fisher(estimate: float, u: Floats, *, level: float = 0.95) -> Estimate:
     """Fisher's interval for a coefficient between -1 and 1."""
     require_several(u)
-    if abs(estimate) > 1 + 1e-9:
+    if not abs(estimate) <= 1 + 1e-9:
         raise Undefined(f"the coefficient came to {estimate:.3g}, outside -1 to 1: too few items")
     estimate = min(max(estimate, -1.0), 1.0)
     se, room = standard_error(u) or 0.0, 1 - estimate**2
