@@ -55,7 +55,10 @@ def test_no_shipped_prompt_lets_a_text_out(name, text):
     words = dict.fromkeys(template.words, "W")
     system, message = template.render(words, **dict.fromkeys(template.data, text))
     if template.bare:
-        assert name == "listen", "a text that is read for a verdict stands in a fence"
+        # Prometheus reads its texts as it was trained to, and says so.
+        assert name == "listen" or name.startswith("prometheus"), (
+            "a text that is read for a verdict stands in a fence"
+        )
         return
     nonce = nonce_of(message.text)
     for placeholder in template.data:

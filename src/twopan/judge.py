@@ -9,7 +9,7 @@ import msgspec
 from twopan import __version__
 from twopan.client import Client, Read
 from twopan.data import Item
-from twopan.prompts import Prompts
+from twopan.prompts import Data, Prompts
 from twopan.providers import Request
 from twopan.rubric import Rubric
 from twopan.verdict import Preference
@@ -110,7 +110,7 @@ class Judge:
         top_logprobs: int = 0,
         sample: int = 0,
         continuation: str | None = None,
-        data: Mapping[str, str | None],
+        data: Mapping[str, Data | None],
     ) -> T:
         """Put one prompt to the model, and return what ``read`` makes of its reply.
 

@@ -23,6 +23,10 @@ PROTOCOLS = {
     "pointwise": "twopan.protocols.pointwise:pointwise",
     "pointwise-direct": "twopan.protocols.pointwise:pointwise_direct",
     "likelihood": "twopan.protocols.likelihood:likelihood",
+    "nway": "twopan.protocols.nway:nway",
+    "prometheus": "twopan.protocols.prometheus:prometheus",
+    "prometheus-pair": "twopan.protocols.prometheus:prometheus_pair",
+    "prometheus-prepair": "twopan.protocols.prometheus:prometheus_prepair",
 }
 ADDITIONS: dict[str, dict[str, Any]] = {
     "tie": {"menu": WITH_TIE},
@@ -48,6 +52,11 @@ def find_protocol(name: str) -> Protocol:
                 f"protocol {name!r}: nothing is called {word!r}{nearest(word, ADDITIONS)};"
                 f" after a + may stand {', '.join(ADDITIONS)}"
             )
+        if protocol.takes is not None and word not in protocol.takes:
+            raise ConfigError(
+                f"protocol {name!r}: {first} takes no +{word}, for its prompt and its answers have"
+                f" a fixed form; after a + may stand {', '.join(protocol.takes)}"
+            )
         protocol = replace(protocol, **ADDITIONS[word])
     aids = tuple(word for word in added if word in AIDS)
     return replace(protocol, name=name, aids=aids, prompts=(*protocol.prompts, *aids))
@@ -72,6 +81,8 @@ class Spec:
     attempt_timeout: float = 120.0
     """Seconds for one attempt."""
     price: Price | None = None
+    protocol: str = "pairwise"
+    """How it is asked where nobody says how."""
 
     @classmethod
     def parse(cls, text: str) -> "Spec":

@@ -4,6 +4,8 @@ A prompt file is a system message, a line ``---`` and a user message. In both,
 
     {{ response }}     is replaced by data: what is judged, fenced so that it stays data
     {{ reference? }}   likewise, and by nothing at all where there is none
+    {{ responses }}    likewise, where the data is several texts: each is fenced with its letter,
+                       as response_a, response_b and so on
     {{~ instruction }} is replaced by data as it is, for models that must see it unadorned
     {{= question }}    is replaced by our own words or the rubric's, as they are
 
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from string import ascii_lowercase
 
 import msgspec
 
@@ -30,6 +33,8 @@ PLACEHOLDER = re.compile(
     r"\{\{(?:(?P<plain>=)|(?P<bare>~))? *(?P<name>\w+)(?P<optional>(?(plain)|\??)) *\}\}"
 )
 SEPARATOR = "\n---\n"
+Data = str | tuple[str, ...]
+"""What a data placeholder may stand for: a text, or several."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Template:
         return frozenset(m["name"] for m in PLACEHOLDER.finditer(self.text) if m["plain"])
 
     def render(
-        self, words: Mapping[str, str] | None = None, /, **data: str | None
+        self, words: Mapping[str, str] | None = None, /, **data: Data | None
     ) -> tuple[Message, ...]:
         """Fill every placeholder, in one pass.
 
@@ -73,7 +78,7 @@ class Template:
         words = words or {}
         if missing := self.words - set(words):
             raise ConfigError(f"prompt {self.name!r} has no words for {listed(missing)}")
-        given = {name: text for name, text in data.items() if text is not None}
+        given = {name: value for name, value in data.items() if value is not None}
         if missing := self.data - self.optional - set(given):
             raise ConfigError(
                 f"prompt {self.name!r} needs {listed(missing)}, which the data lacks"
@@ -81,7 +86,9 @@ class Template:
             )
         if unknown := set(given) - self.data:
             raise ConfigError(f"prompt {self.name!r} has no place for {listed(unknown)}")
-        nonce = fence_nonce([self.text, sorted(words.items()), sorted(given.items())], given)
+        texts = {name: lettered(name, value) for name, value in given.items()}
+        told = [self.text, sorted(words.items()), [(name, given[name]) for name in sorted(given)]]
+        nonce = fence_nonce(told, [text for part in texts.values() for text in part.values()])
 
         def value(match: re.Match[str]) -> str:
             name = match["name"]
@@ -89,7 +96,10 @@ class Template:
                 return words[name]
             if name not in given:
                 return ""
-            return given[name] if match["bare"] else fenced(name, given[name], nonce)
+            return "\n\n".join(
+                text if match["bare"] else fenced(label, text, nonce)
+                for label, text in texts[name].items()
+            )
 
         def kept(match: re.Match[str]) -> str:
             return "" if match["optional"] and match["name"] not in given else match[0]
@@ -103,7 +113,17 @@ class Template:
         )
 
 
-def fence_nonce(told: Sequence[object], data: Mapping[str, str]) -> str:
+def lettered(name: str, value: Data) -> dict[str, str]:
+    """The texts that take one placeholder's place, by what their fences say."""
+    if isinstance(value, str):
+        return {name: value}
+    if len(value) > len(ascii_lowercase):
+        raise ConfigError(f"{len(value)} {name} are more than there are letters for")
+    one = name.removesuffix("s")
+    return {f"{one}_{x}": text for x, text in zip(ascii_lowercase, value, strict=False)}
+
+
+def fence_nonce(told: Sequence[object], texts: Sequence[str]) -> str:
     """A word that no value contains: random to whoever wrote a response, yet the same each time.
 
     It hashes everything that is rendered, so a response would have to contain a hash of itself
@@ -112,7 +132,7 @@ def fence_nonce(told: Sequence[object], data: Mapping[str, str]) -> str:
     seed = msgspec.json.encode(told)
     for attempt in range(1000):
         nonce = hashlib.sha256(b"%d:%b" % (attempt, seed)).hexdigest()[:8]
-        if not any(nonce in text for text in data.values()):
+        if not any(nonce in text for text in texts):
             return nonce
     raise ConfigError("no fence could be found that the data does not contain")
 

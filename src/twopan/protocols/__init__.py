@@ -36,20 +36,26 @@ class Protocol:
     """Whether the judge is told the rubric's rules."""
     score: Scoring | None = None
     """How it scores a single response, where it does."""
+    takes: tuple[str, ...] | None = None
+    """The additions that may follow its name after a ``+``; None where any may."""
 
     async def __call__(self, judge: Judge, item: Item, a: str, b: str) -> Preference:
         return await self.look(judge, item, a, b)
 
 
-def pair_protocol(*, prompts: Sequence[str]) -> Callable[[Look], Protocol]:
+def pair_protocol(
+    *, prompts: Sequence[str], takes: tuple[str, ...] | None = None
+) -> Callable[[Look], Protocol]:
     """Make a protocol of an async function ``(judge, item, a, b) -> Preference``."""
-    return lambda look: Protocol(name=named(look), prompts=tuple(prompts), look=look)
+    return lambda look: Protocol(name=named(look), prompts=tuple(prompts), look=look, takes=takes)
 
 
-def point_protocol(*, prompts: Sequence[str]) -> Callable[[Scoring], Protocol]:
+def point_protocol(
+    *, prompts: Sequence[str], takes: tuple[str, ...] | None = None
+) -> Callable[[Scoring], Protocol]:
     """Make a protocol of an async function ``(judge, item, response) -> Score``."""
     return lambda score: Protocol(
-        name=named(score), prompts=tuple(prompts), look=by_points(score), score=score
+        name=named(score), prompts=tuple(prompts), look=by_points(score), score=score, takes=takes
     )
 
 

@@ -31,7 +31,8 @@ class Contract:
     high: float | None = None
     integer: bool = False
     final: bool = False
-    """Only a verdict alone on the last line counts: one elsewhere may be quoted from a response."""
+    """Only a verdict alone on the last line counts: one elsewhere may be quoted from a response.
+    A lone tag may have words before it on that line."""
     synonyms: tuple[tuple[str, str], ...] = ()
     """Further spellings of menu entries, as pairs of (spelling, entry); case is ignored."""
 

@@ -359,12 +359,21 @@ def _tags(contract: Contract, text: str, cut: bool) -> list[_Marker]:
     return markers
 
 
+_QUOTE = re.compile(r"[\"'“‘«`]\Z")
+
+
 def _lone_tags(contract: Contract, text: str) -> list[_Marker]:
     markers = []
     pattern = re.compile(re.escape(contract.tag) + r"[ \t*_`]*+:?", re.IGNORECASE)
     for match in _few(pattern.finditer(text)):
         start, stop = _next_line(text, match.end())
         before = words_before(text, match.start())
+        alone = _leads_in(contract, before)
+        mention = _NOT.search(before[-24:])
+        if contract.final:
+            # It closes a paragraph, whatever the last words of that; one in quotes is a mention.
+            mention = None if alone else _QUOTE.search(before)
+            alone = not before.startswith(">")
         try:
             outcome: Reading | Unparsed = read_value(contract, text, start, stop)
         except Unparsed as failure:
@@ -372,8 +381,8 @@ def _lone_tags(contract: Contract, text: str) -> list[_Marker]:
         markers.append(
             _Marker(
                 match.start(), stop, outcome,
-                firm=not _NOT.search(before[-24:]),
-                alone=_leads_in(contract, before),
+                firm=not mention,
+                alone=alone,
                 closed=stop < len(text),
             )
         )  # fmt: skip

@@ -40,10 +40,20 @@ async def pointwise_direct(judge: Judge, item: Item, response: str) -> Score:
 
 
 async def scored(
-    judge: Judge, item: Item, response: str, prompt: str, contract: Contract, *, max_tokens: int
+    judge: Judge,
+    item: Item,
+    response: str,
+    prompt: str,
+    contract: Contract,
+    *,
+    max_tokens: int,
+    rubric: str | None = None,
 ) -> Score:
-    """Ask once, or as many times as samples are wanted, and put the answers together."""
-    data = {**await given(judge, item), "response": response}
+    """Ask once, or as many times as samples are wanted, and put the answers together.
+
+    ``rubric`` is for prompts that want the whole of it in a form of their own.
+    """
+    data = {**await given(judge, item), "response": response, "rubric": rubric}
     draws = await together(
         *(
             judge.ask(
