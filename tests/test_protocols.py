@@ -11,7 +11,7 @@ from twopan.errors import ConfigError, Unparsed
 from twopan.judge import Settings
 from twopan.judges import ADDITIONS, PROTOCOLS, find_protocol
 from twopan.protocols import both_orders
-from twopan.protocols.likelihood import NEUTRAL
+from twopan.protocols.likelihood import BETA, MARGIN, NEUTRAL, SIGMA_ODDS, SIGMA_PMI
 from twopan.providers import Completion, TokenLogprobs
 from twopan.rubric import Rubric
 from twopan.verdict import Choice
@@ -282,3 +282,57 @@ async def test_an_empty_response_has_no_likelihood(judge_that):
     provider.reply = lambda request: Completion(text="", logprobs=())
     with pytest.raises(Unparsed, match="empty"):
         await score(judge, "")
+
+
+# ---- asked and listened to ----
+
+
+def leaning(request):
+    """Prefers what stands first, and a little more so when that is GOOD."""
+    if request.continuation is not None:
+        return listener(request)
+    a = 0.9 if good_first(request.messages[-1].text) else 0.8
+    return with_logprobs("", "A", A=a, B=1 - a)
+
+
+async def test_with_odds_what_the_judge_thinks_decides_and_not_where_it_stood(judge_that):
+    judge, provider = judge_that(lambda p: "", "pairwise+odds")
+    provider.reply = leaning
+    found = await both_orders(judge, PAIR)
+    assert (found.consistent, found.choice) == (False, Choice.A)
+    assert found.log_odds == pytest.approx((math.log(9) - math.log(4)) / 2)
+
+
+async def test_asking_and_listening_add_up_on_their_own_scales(judge_that):
+    judge, provider = judge_that(lambda p: "", "pairwise+likelihood")
+    provider.reply = leaning
+    found = await both_orders(judge, PAIR)
+    d = 2 * math.log(2)  # two words, each twice as likely
+    asked = (math.log(9) - math.log(4)) / 2
+    assert found.log_odds == pytest.approx(BETA * (asked / SIGMA_ODDS + d / SIGMA_PMI))
+    assert found.margin == MARGIN
+    # Two questions, and four weighings that the second order recalls.
+    assert len(provider.requests) == 6
+    assert judge.protocol.prompts == ("pairwise", "listen")
+
+
+async def test_listening_can_turn_a_verdict_around(judge_that):
+    judge, provider = judge_that(lambda p: "", "pairwise+likelihood")
+    longer = replace(PAIR, a=Response(item_id="0", system="a", text="GOOD " + "words " * 900))
+    wrong = with_logprobs("", "A", A=0.6, B=0.4), with_logprobs("", "B", A=0.4, B=0.6)
+
+    def reply(request):
+        if request.continuation is not None:
+            return listener(request)
+        return wrong[good_first(request.messages[-1].text)]  # always for POOR
+
+    provider.reply = reply
+    assert (await both_orders(judge, PAIR)).choice == Choice.B
+    assert (await both_orders(judge, longer)).choice == Choice.A
+
+
+async def test_without_token_probabilities_there_is_nothing_to_add_a_likelihood_to(judge_that):
+    judge, _ = judge_that(lambda p: "A", "pairwise+likelihood")
+    with pytest.raises(Unparsed) as caught:
+        await both_orders(judge, PAIR)
+    assert caught.value.why == "logprobs_missing"

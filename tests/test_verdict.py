@@ -1,12 +1,13 @@
 """One look, two looks, a jury: what changes when the responses swap places, and what does not."""
 
+import math
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twopan.verdict import Choice, Comparison, Preference, Verdict
+from twopan.verdict import SUREST, Choice, Comparison, Preference, Verdict, log_odds, probability
 
 choices = st.sampled_from(Choice)
 preferences = st.builds(
@@ -95,3 +96,67 @@ def test_one_judge_is_a_jury_of_one():
     vote = looks("a", "tie")
     verdict = Verdict(item_id="q", votes=(vote,), choice=vote.choice)
     assert (verdict.a_score, verdict.consistent) == (0.75, False)
+
+
+# ---- decided by the mean log-odds ----
+
+
+def seen(a_first, b_first, margin=0.0):
+    """Two looks with these probabilities for A, and the letter that each leans to."""
+    return Comparison(
+        judge="j",
+        a_first=Preference(
+            choice=Choice.A if a_first > 0.5 else Choice.B, reasoning="", p_a=a_first
+        ),
+        b_first=Preference(
+            choice=Choice.A if b_first > 0.5 else Choice.B, reasoning="", p_a=b_first
+        ),
+        margin=margin,
+    )
+
+
+def test_where_the_odds_decide_a_leaning_to_one_position_cancels():
+    # Twice the first position, yet surer of A when A stood there.
+    leaning = seen(0.9, 0.3)
+    assert (leaning.consistent, leaning.choice) == (False, Choice.A)
+    assert replace(leaning, margin=None).choice == Choice.TIE
+    assert leaning.log_odds == pytest.approx((math.log(9) + math.log(3 / 7)) / 2)
+    assert leaning.a_score == pytest.approx(1 / (1 + math.exp(-leaning.log_odds)))
+
+
+@pytest.mark.parametrize(("margin", "choice"), [(0.6, "a"), (0.7, "tie")])
+def test_within_the_margin_is_a_tie(margin, choice):
+    assert seen(0.9, 0.3, margin).choice == choice  # log-odds of 0.675
+
+
+def test_exactly_even_odds_are_a_tie_and_no_side():
+    assert seen(0.75, 0.25).choice == Choice.TIE
+
+
+def test_a_judge_that_gives_no_probabilities_decides_by_odds_as_by_agreement():
+    for a_first in "ab":
+        for b_first in "ab":
+            plain = looks(a_first, b_first)
+            assert replace(plain, margin=0.0).choice == plain.choice
+
+
+@given(comparisons, st.floats(0, 5))
+def test_the_odds_too_are_the_same_whichever_response_is_called_a(comparison, margin):
+    comparison = replace(comparison, margin=margin)
+    flipped = replace(
+        comparison,
+        a_first=comparison.b_first.flipped(),
+        b_first=comparison.a_first.flipped(),
+    )
+    assert flipped.choice == comparison.choice.flipped()
+    assert flipped.a_score == pytest.approx(1 - comparison.a_score)
+
+
+def test_certainty_is_bounded_so_that_one_look_cannot_be_infinitely_sure():
+    assert 0 < seen(1.0, 0.5).a_score < 1
+    assert log_odds(1.0) == -log_odds(0.0) == SUREST
+
+
+@given(st.floats(-13, 13))
+def test_odds_and_probability_are_each_others_inverse(x):
+    assert log_odds(probability(x)) == pytest.approx(x, abs=1e-8)

@@ -169,6 +169,9 @@ class Client:
         self.price = price
         self.budget = budget or Budget()
         self.meter = Meter()
+        self.used = Meter()
+        """Every different request that was answered, once, whether it was bought or recalled."""
+        self._counted: set[str] = set()
         self.served: dict[str, int] = {}
         """Which models say they answered, and how many replies each gave."""
         self.adapted: dict[str, int] = {}
@@ -226,6 +229,7 @@ class Client:
                 else:
                     self.meter.recalled += 1
                     self._note(known)
+                    self._use(key, known)
                     return answer
             if failure and getattr(self.provider, "deterministic", False):
                 raise failure  # it would answer the same again
@@ -234,6 +238,7 @@ class Client:
                     "the ledger holds no reply to this request, and the run is offline"
                 )
             completion = await self._ask(request)
+            self._use(key, completion)
             try:
                 return read(completion)
             except VerdictError as error:
@@ -325,6 +330,11 @@ class Client:
     def _cost(self, usage: Usage) -> float | None:
         """Unknown where the model has no price, or where the provider did not count."""
         return self.price.cost(usage) if self.price and usage != Usage() else None
+
+    def _use(self, key: str, completion: Completion) -> None:
+        if key not in self._counted:
+            self._counted.add(key)
+            self.used.count(completion, self._cost(completion.usage))
 
     def _note(self, completion: Completion) -> None:
         for part in completion.adapted:

@@ -37,11 +37,21 @@ class Estimate:
 
 
 class Rehearsal(Client):
-    """A client that counts what it would have asked, and answers with a stand-in."""
+    """A client that counts what it would have asked, and answers with a stand-in.
 
-    def __init__(self, provider: Provider, ledger: Ledger, *, price: Price | None) -> None:
+    ``asked`` holds the keys of what was asked before, and is added to.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        ledger: Ledger,
+        *,
+        price: Price | None,
+        asked: set[str] | None = None,
+    ) -> None:
         super().__init__(provider, ledger, price=price)
-        self.asked: set[str] = set()
+        self.asked = set[str]() if asked is None else asked
         self.fewest = Usage()
         self.most = Usage()
 

@@ -42,6 +42,10 @@ class PairProtocol(Protocol):
     def rules(self) -> bool:
         """Whether the judge is told the rubric's rules."""
 
+    @property
+    def margin(self) -> float | None:
+        """The mean log-odds within which both orders are a tie; None where they must agree."""
+
     async def __call__(self, judge: "Judge", item: Item, a: str, b: str) -> Preference: ...
 
 

@@ -13,6 +13,7 @@ from twopan.plugins import find
 from twopan.prices import Price
 from twopan.protocols import GRADED, WITH_TIE, Protocol
 from twopan.protocols.aids import AIDS
+from twopan.protocols.likelihood import listening
 from twopan.providers import Provider
 
 PROTOCOLS = {
@@ -32,6 +33,8 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "tie": {"menu": WITH_TIE},
     "graded": {"menu": GRADED},
     "norules": {"rules": False},
+    "odds": {"margin": 0.0},
+    "likelihood": {},
     "metrics": {},
     "reference": {},
 }
@@ -58,6 +61,8 @@ def find_protocol(name: str) -> Protocol:
                 f" a fixed form; after a + may stand {', '.join(protocol.takes)}"
             )
         protocol = replace(protocol, **ADDITIONS[word])
+        if word == "likelihood":
+            protocol = listening(protocol)
     aids = tuple(word for word in added if word in AIDS)
     return replace(protocol, name=name, aids=aids, prompts=(*protocol.prompts, *aids))
 

@@ -3,13 +3,14 @@
     {"item", "texts", "a", "b", "choice": "a"|"b"|"tie"|null, "a_score": 0..1|null,
      "consistent": bool|null, "unjudged": reason|null, "detail": str, "votes": [...], "signature"}
 
-A vote is {"judge", "choice", "consistent", "a_score", "a_first": look, "b_first": look}. A look is
-{"choice", "p_a", "grade", "label_mass", "flags", "reasoning"}, in the frame of the pair: A is A.
+A vote is {"judge", "margin", "choice", "consistent", "a_score", "a_first": look, "b_first": look};
+its margin is null unless the mean log-odds decide. A look is {"choice", "p_a", "grade",
+"label_mass", "flags", "reasoning"}, in the frame of the pair: A is A.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +19,7 @@ import msgspec
 from twopan.data import Pair
 from twopan.errors import DataError
 from twopan.jury import Outcome, majority
-from twopan.rows import read_rows
+from twopan.rows import Row, read_rows
 from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
 
 
@@ -48,6 +49,7 @@ def fingerprint(pair: Pair) -> str:
 def _vote(vote: Comparison) -> dict[str, Any]:
     return {
         "judge": vote.judge,
+        "margin": vote.margin,
         "choice": vote.choice.value,
         "consistent": vote.consistent,
         "a_score": round(vote.a_score, 9),
@@ -86,6 +88,7 @@ class _Vote(msgspec.Struct):
     judge: str
     a_first: _Look
     b_first: _Look
+    margin: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 class _Line(msgspec.Struct):
@@ -105,7 +108,9 @@ class _Line(msgspec.Struct):
                 item_id=self.item, reason=self.unjudged or "no_verdict", detail=self.detail
             )
         votes = tuple(
-            Comparison(judge=v.judge, a_first=v.a_first.read(), b_first=v.b_first.read())
+            Comparison(
+                judge=v.judge, a_first=v.a_first.read(), b_first=v.b_first.read(), margin=v.margin
+            )
             for v in self.votes
         )
         return Verdict(item_id=self.item, votes=votes, choice=self.choice)
@@ -116,13 +121,22 @@ Recorded = Mapping[tuple[str, str, str], tuple[Outcome, str | None]]
 
 
 def read_lines(path: str | Path) -> Recorded:
-    """Recorded verdicts.
+    """The recorded verdicts of one judge or jury.
 
     Raises DataError, one line a problem, where a line is not a verdict line or a pair has two.
     """
-    found: dict[tuple[str, str, str], tuple[Outcome, str | None]] = {}
+    return gather(read_rows(path), by=lambda _: "").get("", {})
+
+
+def by_signature(rows: Iterable[Row]) -> Mapping[str, Recorded]:
+    """The recorded verdicts of several judges, told apart by their signatures; errors as above."""
+    return gather(rows, by=lambda line: line.signature)
+
+
+def gather(rows: Iterable[Row], by: Callable[[_Line], str]) -> Mapping[str, Recorded]:
+    found: dict[str, dict[tuple[str, str, str], tuple[Outcome, str | None]]] = {}
     wrong: list[str] = []
-    for row in read_rows(path):
+    for row in rows:
         try:
             line = msgspec.convert(dict(row.fields), _Line)
             outcome = line.read()
@@ -133,10 +147,10 @@ def read_lines(path: str | Path) -> Recorded:
         except msgspec.ValidationError as error:
             wrong.append(f"{row.place}: not a verdict line: {error}")
             continue
-        key = (line.item, line.a, line.b)
-        if key in found:
+        of, key = found.setdefault(by(line), {}), (line.item, line.a, line.b)
+        if key in of:
             wrong.append(f"{row.place}: item: a second verdict on {line.item!r}")
-        found[key] = (outcome, line.texts)
+        of[key] = (outcome, line.texts)
     if wrong:
         raise DataError("\n".join(wrong[:20]))
     return found

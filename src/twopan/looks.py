@@ -9,7 +9,7 @@ comparison is none.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -59,20 +59,29 @@ def read_looks(path: Source, *, frame: Frame = "item") -> list[Look]:
     ``p_a``, in [0, 1], and ``unjudged``, one word, may be missing. Sides may be written in any way
     that a label may (``fields.label``). Raises DataError, one line a problem.
     """
+    return to_looks(read_rows(path), lambda row: look_of(row, frame))
+
+
+def to_looks(rows: Iterable[Row], build: Callable[[Row], Look | None]) -> list[Look]:
+    """The looks that ``build`` makes of rows; None leaves one out. Raises DataError as above."""
     looks: list[Look] = []
     wrong: list[str] = []
-    for row in read_rows(path):
+    for row in rows:
         try:
-            looks.append(_look(row, frame))
+            look = build(row)
         except DataError as error:
             wrong.append(f"{row.place}: {error}")
+        else:
+            looks += [look] if look else []
     if wrong:
         more = [f"and {len(wrong) - SHOWN} more bad rows"] if len(wrong) > SHOWN else []
         raise DataError("\n".join(wrong[:SHOWN] + more))
     return looks
 
 
-def _look(row: Row, frame: Frame) -> Look:
+def look_of(row: Row, frame: Frame = "item") -> Look:
+    """One look. Raises DataError that names the field."""
+
     def side(field: str) -> Choice:
         try:
             return label(row.fields.get(field))

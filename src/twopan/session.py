@@ -84,6 +84,13 @@ class Session:
         """Put an outcome into the ledger, as a verdict line of this run."""
         await self.ledger.judged(self.run, place, to_line(pair, outcome, self.signature))
 
+    def used(self) -> Meter:
+        """What the answers took, whether they were bought in this run or in an earlier one."""
+        total = Meter()
+        for client in self.clients:
+            total.add(client.used)
+        return total
+
     def spent(self) -> Spent:
         total = Meter()
         served: Counter[str] = Counter()
@@ -113,7 +120,7 @@ class Session:
 def seat(
     specs: Sequence[Spec | str],
     *,
-    protocol: str,
+    protocol: str | None,
     rubric: Rubric,
     prompts: Prompts,
     settings: Settings,
@@ -121,16 +128,17 @@ def seat(
 ) -> tuple[Judge, ...]:
     """One judge for each spec, each with the client that is made for it.
 
+    Without a ``protocol`` each judge has the one that suits it (``Spec.protocol``).
+
     Raises ConfigError where a spec, the protocol or a prompt is not what it should be. Nobody
     has been called then.
     """
     prompts.check()
-    look = find_protocol(protocol)
     resolved = [Spec.parse(spec) if isinstance(spec, str) else spec for spec in specs]
     jury = tuple(
         Judge(
             model=spec.model,
-            protocol=look,
+            protocol=find_protocol(protocol or spec.protocol),
             rubric=rubric,
             client=client(spec, spec.provider()),
             settings=settings,
@@ -155,7 +163,7 @@ async def open_session(
     specs: Sequence[Spec | str],
     *,
     ledger: Ledger,
-    protocol: str = "pairwise",
+    protocol: str | None = None,
     rubric: Rubric | None = None,
     prompts: Prompts | None = None,
     settings: Settings | None = None,
@@ -167,7 +175,7 @@ async def open_session(
     command: Sequence[str] = (),
     config: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Session]:
-    """Open a run, with one judge for each spec.
+    """Open a run, with one judge for each spec, asked in ``protocol`` or in the judge's own.
 
     ``deadline`` is in seconds from now. The run is left in the ledger as finished, budget (stopped
     by the budget or the deadline), interrupted (stopped by the user) or failed.

@@ -83,6 +83,32 @@ class Score:
         return -sum(p * math.log(p) for p in self.distribution.values() if p > 0)
 
 
+SUREST = 14.0
+"""No judge is taken to be surer than this of either side: a millionth, in log-odds."""
+EVEN = 1e-9
+"""Log-odds closer than this are equal; sums of floats are not exact."""
+
+
+def log_odds(p: float) -> float:
+    """ln(p / (1 - p)), in nats, from -SUREST to SUREST.
+
+    >>> log_odds(0.5), round(log_odds(0.9), 3), log_odds(0.0)
+    (0.0, 2.197, -14.0)
+    """
+    if p in (0.0, 1.0):
+        return SUREST * (2 * p - 1)
+    return min(max(math.log(p) - math.log1p(-p), -SUREST), SUREST)
+
+
+def probability(log_odds: float) -> float:
+    """The inverse: 1 / (1 + exp(-log_odds)).
+
+    >>> probability(0.0), probability(-800.0)
+    (0.5, 0.0)
+    """
+    return 0.5 * (1 + math.tanh(log_odds / 2))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Two looks by one judge, A shown first and then B shown first; A is A in both.
@@ -94,6 +120,12 @@ class Comparison:
     judge: str
     a_first: Preference
     b_first: Preference
+    margin: float | None = None
+    """Where it is given, not agreement decides but the mean log-odds: within it lies a tie.
+
+    A judge that leans to one position adds to the log-odds in the one order what it takes away in
+    the other, so that in the mean its leaning cancels and what it thinks of the responses stays.
+    """
 
     @property
     def consistent(self) -> bool:
@@ -101,11 +133,22 @@ class Comparison:
 
     @property
     def choice(self) -> Choice:
-        return self.a_first.choice if self.consistent else Choice.TIE
+        if self.margin is None:
+            return self.a_first.choice if self.consistent else Choice.TIE
+        if abs(self.log_odds) <= self.margin + EVEN:
+            return Choice.TIE
+        return Choice.A if self.log_odds > 0 else Choice.B
+
+    @property
+    def log_odds(self) -> float:
+        """For A, the mean of both looks, in nats."""
+        return fmean((log_odds(self.a_first.a_score), log_odds(self.b_first.a_score)))
 
     @property
     def a_score(self) -> float:
-        return fmean((self.a_first.a_score, self.b_first.a_score))
+        if self.margin is None:
+            return fmean((self.a_first.a_score, self.b_first.a_score))
+        return probability(self.log_odds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from twopan.names import nearest
 VERBS = {
     "gate": "Decide whether a candidate may replace a baseline.",
     "judge": "Judge pairs of responses, one verdict line each.",
+    "meta-evaluate": "Measure judges against people.",
     "ledger": "Look into the record of all calls and verdicts.",
     "models": "Fetch and keep the embedded judge's weights.",
     "rubrics": "Show the rubrics that come along.",
@@ -31,7 +32,8 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(import_module(f"twopan.cli.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"twopan.cli.{name}"), name)
         return command
 
     def resolve_command(

@@ -29,7 +29,7 @@ class Options:
 
     judge: tuple[str, ...]
     key_env: str | None
-    protocol: str
+    protocol: str | None
     rubric: str
     prompts: Path | None
     temperature: float
@@ -212,11 +212,10 @@ def _judging(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option(
         "--protocol",
-        default="pairwise",
-        show_default=True,
         metavar="NAME",
-        help="How the judge is asked: pairwise, pairwise-cot, prepair, prepair-star, pointwise,"
-        " pointwise-direct, likelihood; with +metrics, +reference, +tie, +graded or +norules.",
+        help="How the judge is asked (default pairwise): pairwise, pairwise-cot, prepair,"
+        " prepair-star, pointwise, pointwise-direct, likelihood; with +metrics, +reference, +tie,"
+        " +graded or +norules.",
     )
     @click.option(
         "--rubric",

@@ -9,6 +9,10 @@ from twopan.cli.options import Options
 from twopan.data import Pair
 from twopan.datasets import Pairs, read_pairs, read_pairs_file
 from twopan.errors import ConfigError
+from twopan.formats import load
+from twopan.names import nearest
+from twopan.rows import shown
+from twopan.verdict import Choice
 
 
 def read(files: Sequence[Path], options: Options) -> Pairs:
@@ -22,9 +26,72 @@ def read(files: Sequence[Path], options: Options) -> Pairs:
         found = read_pairs(*files, mapping=options.mapping, on_bad=options.on_bad, limit=first)
     else:
         raise ConfigError("name one file of pairs, or two files of responses")
-    if options.limit is None or options.seed is None:
+    return found if options.seed is None else limited(found, options)
+
+
+def read_labelled(
+    path: Path,
+    options: Options,
+    *,
+    form: str,
+    meanings: Sequence[str],
+    categories: Sequence[str],
+) -> Pairs:
+    """Pairs with what people preferred, of any format, of these categories.
+
+    Raises DataError where no pair is of a category, ConfigError where none is labelled.
+    """
+    if form == "pairs":
+        known = [meaning.partition("=") for meaning in meanings]
+        for value, equals, side in known:
+            if not equals or side not in list(Choice):
+                raise ConfigError(f"--label {value}{equals}{side}: write --label VALUE=a, b or tie")
+        found = read_pairs_file(
+            path,
+            mapping=options.mapping,
+            meanings={value: side for value, _, side in known} or None,
+            on_bad=options.on_bad,
+        )
+    elif options.map or meanings or options.skip_bad_rows:
+        raise ConfigError(f"--map, --label and --skip-bad-rows are not for --format {form}")
+    else:
+        found = load(form, path)
+    there = list(dict.fromkeys(p.item.category for p in found.pairs if p.item.category))
+    for name in categories:
+        if not any(below(one, name) for one in there):
+            raise ConfigError(
+                f"--category {name}: no pair is of it{nearest(name, there)};"
+                f" there are {', '.join(map(shown, there[:20])) or 'none'}"
+            )
+    if categories:
+        of = [p for p in found.pairs if any(below(p.item.category, c) for c in categories)]
+        found = replace(found, pairs=of)
+    if not any(p.label in (Choice.A, Choice.B) for p in found.pairs):
+        raise ConfigError(
+            f"{shown(str(path))}: none of {len(found.pairs)} pairs says which response people"
+            " preferred, so there is nothing to hold a judge against: add a column label with a,"
+            " b or tie, or say which column it is, as in --map label=COLUMN"
+        )
+    return limited(found, options)
+
+
+def below(category: str | None, name: str) -> bool:
+    """
+    >>> below("LLMBar/Natural", "LLMBar"), below("LLMBar", "LLM"), below(None, "LLM")
+    (True, False, False)
+    """
+    return category is not None and f"{category}/".startswith(f"{name.rstrip('/')}/")
+
+
+def limited(found: Pairs, options: Options) -> Pairs:
+    """As many pairs as were asked for: the first, or with a seed a sample."""
+    if options.limit is None:
         return found
-    chosen = sample(found.pairs, options.limit, options.seed)
+    chosen = (
+        found.pairs[: options.limit]
+        if options.seed is None
+        else sample(found.pairs, options.limit, options.seed)
+    )
     return replace(found, pairs=chosen, left=len(found.pairs) - len(chosen))
 
 

@@ -13,6 +13,7 @@ import anyio
 import click
 
 from twopan.cli.options import Options
+from twopan.client import Budget
 from twopan.data import Pair
 from twopan.errors import BudgetReached, Interrupted, TwopanError
 from twopan.jury import Each, Outcome
@@ -23,15 +24,21 @@ T = TypeVar("T")
 
 
 def judged(
-    options: Options, total: int, work: Callable[[Session, Each], Awaitable[T]]
+    options: Options,
+    total: int,
+    work: Callable[[Session, Each], Awaitable[T]],
+    *,
+    budget: Budget | None = None,
+    title: str = "",
 ) -> tuple[T, Session]:
     """Do the work in a session of its own, showing progress and keeping every verdict.
 
-    Where it stops early, says what is kept and which command goes on; then raises what stopped it.
+    ``budget`` is one that several sessions share, ``title`` what the progress is of. Where it
+    stops early, says what is kept and which command goes on; then raises what stopped it.
     """
-    with Ledger(options.ledger or default_path()) as ledger, Progress(total) as progress:
+    with Ledger(options.ledger or default_path()) as ledger, Progress(total, title) as progress:
         try:
-            return asyncio.run(_judged(options, ledger, progress, work))
+            return asyncio.run(_judged(options, ledger, progress, work, budget))
         except (Interrupted, BudgetReached, TwopanError) as error:
             progress.close()
             if isinstance(error, Interrupted | BudgetReached) or progress.done:
@@ -50,6 +57,7 @@ async def _judged(
     ledger: Ledger,
     progress: "Progress",
     work: Callable[[Session, Each], Awaitable[T]],
+    budget: Budget | None,
 ) -> tuple[T, Session]:
     async with open_session(
         options.specs,
@@ -58,7 +66,7 @@ async def _judged(
         rubric=options.the_rubric,
         prompts=options.the_prompts,
         settings=options.settings,
-        budget=options.the_budget,
+        budget=budget or options.the_budget,
         concurrency=options.concurrency,
         attempt_timeout=options.timeout,
         deadline=options.deadline,
@@ -104,8 +112,8 @@ def handled_signals(session: Session, scope: anyio.CancelScope) -> Any:
 class Progress:
     """A bar with rate and time left, on a terminal; elsewhere nothing."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.done = total, 0
+    def __init__(self, total: int, title: str = "") -> None:
+        self.total, self.title, self.done = total, title, 0
         self.session: Session | None = None
         self._bar: Any = None
 
@@ -115,7 +123,7 @@ class Progress:
             from rich.console import Console
 
             self._bar = progress.Progress(
-                progress.TextColumn("judging"),
+                progress.TextColumn(f"judging {self.title}".strip()),
                 progress.BarColumn(bar_width=30),
                 progress.MofNCompleteColumn(),
                 progress.TextColumn("{task.fields[rate]}"),

@@ -22,6 +22,7 @@ from twopan.verdict import Unjudged
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from twopan.estimate import Estimate
     from twopan.jury import Outcome
     from twopan.pipelines.gate import Gate
     from twopan.session import Spent
@@ -190,6 +191,38 @@ def _spent(table: "Table", spent: "Spent | None") -> None:
 
 def dry_run(options: Options, data: Sequence[Pair]) -> None:
     """Calls, tokens and cost, without a call."""
+    found = rehearsed(options, data, set())
+    table = _table()
+    table.add_row("pairs", str(found.pairs))
+    table.add_row("calls", f"{found.calls} to make, {found.recalled} in the ledger already")
+    table.add_row("tokens in", "{:,} to {:,}".format(*found.input_tokens))
+    table.add_row("tokens out", "{:,} to {:,}".format(*found.output_tokens))
+    table.add_row("cost", _money(found))
+    table.add_row("ledger", str(options.ledger or default_path()))
+    _print(table)
+    if options.json is not None:
+        write_json(options.json, asdict(found))
+
+
+def dry_runs(asked: Sequence[Options], data: Sequence[Pair]) -> None:
+    """The same for one run after the other; what an earlier one asks, a later one recalls."""
+    known: set[str] = set()
+    found = [(options, rehearsed(options, data, known)) for options in asked]
+    table = _table()
+    for options, one in found:
+        name = " ".join(filter(None, (*options.judge, options.protocol)))
+        table.add_row(visible(name), f"{one.calls} calls, {one.recalled} recalled, {_money(one)}")
+    table.add_row("pairs", str(len(data)))
+    table.add_row("calls", f"{sum(one.calls for _, one in found)} to make")
+    table.add_row("ledger", str(asked[0].ledger or default_path()))
+    _print(table)
+    if asked[0].json is not None:
+        runs = [{"judge": o.judge, "protocol": o.protocol, **asdict(one)} for o, one in found]
+        write_json(asked[0].json, {"pairs": len(data), "runs": runs})
+
+
+def rehearsed(options: Options, data: Sequence[Pair], known: set[str]) -> "Estimate":
+    """What judging would take. ``known`` holds the keys asked before, and is added to."""
     from twopan.concurrency import run
     from twopan.estimate import Rehearsal, estimate
     from twopan.ledger import Ledger
@@ -203,22 +236,17 @@ def dry_run(options: Options, data: Sequence[Pair]) -> None:
             rubric=options.the_rubric,
             prompts=options.the_prompts,
             settings=options.settings,
-            client=lambda spec, provider: Rehearsal(provider, ledger, price=spec.price),
+            client=lambda spec, provider: Rehearsal(
+                provider, ledger, price=spec.price, asked=known
+            ),
         )
-        found = run(estimate(jury, data))
-    table = _table()
-    table.add_row("pairs", str(found.pairs))
-    table.add_row("calls", f"{found.calls} to make, {found.recalled} in the ledger already")
-    table.add_row("tokens in", "{:,} to {:,}".format(*found.input_tokens))
-    table.add_row("tokens out", "{:,} to {:,}".format(*found.output_tokens))
-    money = "${:.4f} to ${:.4f}".format(*found.cost_usd) if found.cost_usd else (
-        "unknown: the model has no price (give one in the config file)"
-    )  # fmt: skip
-    table.add_row("cost", money)
-    table.add_row("ledger", str(path))
-    _print(table)
-    if options.json is not None:
-        write_json(options.json, asdict(found))
+        return run(estimate(jury, data))
+
+
+def _money(found: "Estimate") -> str:
+    if found.cost_usd is None:
+        return "unknown cost: the model has no price (give one in the config file)"
+    return "${:.4f} to ${:.4f}".format(*found.cost_usd)
 
 
 def _table() -> "Table":

@@ -36,6 +36,9 @@ class Protocol:
     """Whether the judge is told the rubric's rules."""
     score: Scoring | None = None
     """How it scores a single response, where it does."""
+    margin: float | None = None
+    """The mean log-odds within which both orders together are a tie; None where the two looks must
+    agree."""
     takes: tuple[str, ...] | None = None
     """The additions that may follow its name after a ``+``; None where any may."""
 
@@ -98,4 +101,9 @@ async def both_orders(judge: Judge, pair: Pair) -> Comparison:
     a_first, b_first = await together(
         judge.protocol(judge, pair.item, a, b), judge.protocol(judge, pair.item, b, a)
     )
-    return Comparison(judge=judge.signature, a_first=a_first, b_first=b_first.flipped())
+    return Comparison(
+        judge=judge.signature,
+        a_first=a_first,
+        b_first=b_first.flipped(),
+        margin=judge.protocol.margin,
+    )

@@ -5,7 +5,9 @@
 In ``pairwise`` the reply is the verdict and nothing else, so there is nothing in it to search for
 a verdict, and nothing that a response could smuggle into it. Where token probabilities are given
 the preference is P(A) among the letters, a finer measure than the letter: a judge that wavers
-says so. ``pairwise-cot`` names strengths and weaknesses first, the verdict on the last line.
+says so. With ``+odds`` the mean log-odds of both orders decide instead of their agreement, which
+suits a judge that leans to one position. ``pairwise-cot`` names strengths and weaknesses first,
+the verdict on the last line.
 """
 
 from functools import partial

@@ -1,0 +1,207 @@
+"""``twopan meta-evaluate``: which judge, asked in which way, agrees with people?"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from twopan.cli import UNFINISHED, show, tables
+from twopan.cli.options import PATH, Number, Options, judging
+from twopan.cli.reading import read_labelled
+from twopan.cli.running import judged
+from twopan.data import Pair
+from twopan.datasets import Pairs
+from twopan.errors import BudgetReached, ConfigError, TwopanError
+from twopan.formats import FORMATS
+from twopan.jury import Each, Outcome, judge_pairs
+from twopan.session import Session
+
+if TYPE_CHECKING:
+    from twopan.pipelines.meta_evaluate import MetaEvaluation, Trial
+
+
+@click.command(name="meta-evaluate")
+@click.argument("file", type=PATH, metavar="PAIRS")
+@click.option(
+    "--protocol",
+    "protocols",
+    multiple=True,
+    metavar="NAME",
+    help="How each judge is asked; repeat it to compare. One of those of `twopan judge`, or, of"
+    " recorded verdicts, those to look at, with * for anything.",
+)
+@click.option(
+    "--jury",
+    is_flag=True,
+    help="Also count what the judges decide together, by majority, under each protocol.",
+)
+@click.option(
+    "--format",
+    "form",
+    default="pairs",
+    show_default=True,
+    metavar="NAME",
+    help=f"Of PAIRS: {', '.join(FORMATS)}, or module:attribute. Benchmarks are read as published.",
+)
+@click.option(
+    "--label",
+    "meanings",
+    multiple=True,
+    metavar="VALUE=a|b|tie",
+    help="What a label means that is not understood, such as --label 0=a --label 1=b.",
+)
+@click.option(
+    "--category",
+    "categories",
+    multiple=True,
+    metavar="NAME",
+    help="Only these categories, and what is below them: LLMBar/Adversarial. Repeat it for more.",
+)
+@click.option(
+    "--level",
+    type=Number(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Confidence of the intervals.",
+)
+@click.option(
+    "--min-coverage",
+    type=Number(0, 1),
+    default=0.95,
+    show_default=True,
+    help="Share of pairs that a judge must have a verdict on for an exit status of 0.",
+)
+@judging(without=["protocol"])
+@click.pass_context
+def meta_evaluate(
+    ctx: click.Context,
+    *,
+    options: Options,
+    file: Path,
+    protocols: tuple[str, ...],
+    jury: bool,
+    form: str,
+    meanings: tuple[str, ...],
+    categories: tuple[str, ...],
+    level: float,
+    min_coverage: float,
+) -> int:
+    """Measure judges against people.
+
+    PAIRS holds two responses on each row and, in a column label, which one people preferred: a, b
+    or tie. Every judge is asked in every protocol, in both orders, and set beside judges that
+    understand nothing: the first, the longest, the shortest response. With --verdicts recorded
+    verdicts are measured instead, of as many judges as are in the file.
+
+    \b
+    Examples:
+      twopan meta-evaluate labelled.jsonl --protocol pairwise --protocol prepair
+      twopan meta-evaluate Dataset/LLMBar --format llmbar --judge openai:gpt-4o-mini
+      twopan meta-evaluate labelled.jsonl --verdicts verdicts.jsonl --report judges.html
+      twopan meta-evaluate labelled.jsonl --limit 50 --seed 1 --dry-run
+
+    Exit status: 0 measured, 2 bad input, 3 could not finish or coverage too low, 5 budget reached,
+    130 interrupted.
+    """
+    show.ready(options, [file])
+    data = read_labelled(file, options, form=form, meanings=meanings, categories=categories)
+    show.notes(data.notes())
+    asked = [
+        replace(options, judge=(judge,), protocol=protocol)
+        for protocol in protocols or (None,)
+        for judge in options.judge
+    ]
+    if options.dry_run:
+        show.dry_runs(asked, distinct(data.pairs))
+        return 0
+    from twopan.pipelines.meta_evaluate import juries, meta_evaluate
+
+    if options.verdicts is not None:
+        from twopan.pipelines.recorded import read_trials, select
+
+        named = ctx.get_parameter_source("judge") != ParameterSource.DEFAULT
+        trials = read_trials(options.verdicts, data.pairs)
+        trials = select(trials, options.judge if named else (), protocols)
+    else:
+        trials = run(asked, data.pairs)
+    result = meta_evaluate(data.pairs, [*trials, *(juries(trials) if jury else ())], level=level)
+    deliver(options, result, data)
+    whole = options.verdicts is not None or result.coverage >= min_coverage
+    return 0 if whole else UNFINISHED
+
+
+def run(asked: Sequence[Options], pairs: Sequence[Pair]) -> "list[Trial]":
+    """Ask every judge in every protocol, one after the other, out of one budget and one deadline.
+
+    Pairs on which several people voted are judged once.
+    """
+    from twopan.pipelines.meta_evaluate import Cost, Trial
+    from twopan.pipelines.recorded import called
+
+    once = distinct(pairs)
+    places = {key(pair): place for place, pair in enumerate(once)}
+    budget, began = asked[0].the_budget, time.monotonic()
+    done: list[tuple[str, Sequence[Outcome], Cost]] = []
+
+    async def work(session: Session, each: Each) -> Sequence[Outcome]:
+        return await judge_pairs(session.jury, once, workers=session.workers, each=each)
+
+    for number, options in enumerate(asked, 1):
+        left = None if options.deadline is None else options.deadline + began - time.monotonic()
+        if left is not None and left <= 0:
+            raise BudgetReached("the time allowed for the run is used up")
+        outcomes, session = judged(
+            replace(options, deadline=left),
+            len(once),
+            work,
+            budget=budget,
+            title=f"{number} of {len(asked)}",
+        )
+        used = session.used()
+        cost = Cost(
+            judgements=len(once),
+            requests=used.calls,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            usd=None if used.unpriced else used.cost_usd,
+        )
+        done.append((session.signature, outcomes, cost))
+    names = called([signature for signature, *_ in done])
+    return [
+        Trial(
+            judge=names[signature][0],
+            protocol=names[signature][1],
+            outcomes=tuple(outcomes[places[key(pair)]] for pair in pairs),
+            signature=signature,
+            cost=cost,
+        )
+        for signature, outcomes, cost in done
+    ]
+
+
+def key(pair: Pair) -> tuple[str, ...]:
+    return pair.item.id, pair.a.system, pair.b.system, pair.a.text, pair.b.text
+
+
+def distinct(pairs: Sequence[Pair]) -> list[Pair]:
+    """Each pair once, however many people voted on it."""
+    return list({key(pair): pair for pair in reversed(pairs)}.values())[::-1]
+
+
+def deliver(options: Options, result: "MetaEvaluation", data: Pairs) -> None:
+    """Show the result wherever it was asked for."""
+    tables.meta_evaluation(result)
+    try:
+        if options.json is not None:
+            show.write_json(options.json, result.to_dict())
+        if options.report is not None:
+            from twopan import report
+
+            report.write(options.report, report.render_meta_evaluation(result, notes=data.notes()))
+            click.echo(f"Report: {options.report}", err=True)
+    except ConfigError as error:
+        raise TwopanError(f"{error}; the verdicts are kept: run the same command again") from None

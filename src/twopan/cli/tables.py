@@ -1,0 +1,195 @@
+"""A meta-evaluation in tables that fit a terminal. Shares are in percent, [low, high] below."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from twopan.cli import visible
+
+if TYPE_CHECKING:
+    from twopan.pipelines.meta_evaluate import MetaEvaluation, Trial
+    from twopan.stats.resampling import Estimate
+
+TRIVIAL = "no judge at all"
+"""Above the judges that understand nothing."""
+
+
+def meta_evaluation(found: "MetaEvaluation") -> None:
+    from twopan.pipelines.cells import POLICIES
+    from twopan.pipelines.meta_evaluate import ALL
+
+    overall = [(trial, cells[ALL]) for trial, cells in zip(found.trials, found.cells, strict=True)]
+    level = f"{100 * found.level:g}%"
+    draw(
+        f"Agreement with people, {level} intervals; a tie counts half, no verdict nothing",
+        ("accuracy", "n", "as given", "swapped", "both", "kappa", "AC1"),
+        (
+            (
+                trial,
+                ranged(cell.accuracy),
+                str(cell.pairs),
+                *map(percent, (cell.as_given, cell.swapped, cell.both)),
+                *(f"{a.coefficient.estimate:.2f}" if a else "none" for a in (cell.kappa, cell.ac1)),
+            )
+            for trial, cell in overall
+        ),
+    )
+    if len(found.categories) > 1:
+        names = list(found.categories)
+        draw(
+            "Accuracy by category",
+            [f"{label(name, names)}\n{len(found.categories[name])}" for name in names],
+            (
+                (trial, *(ranged(cells[n].accuracy) if n in cells else "" for n in names))
+                for trial, cells in zip(found.trials, found.cells, strict=True)
+            ),
+        )
+    draw(
+        "The judges: ties, the two orders, where the better response is longer or shorter",
+        ("ties", "consistent", "chose first", "longer", "shorter", "unjudged"),
+        (
+            (
+                trial,
+                percent(cell.ties),
+                percent(cell.consistent),
+                percent(cell.first_position),
+                *(percent(lengths.get(side)) for side in ("longer", "shorter")),
+                ", ".join(f"{n} {reason}" for reason, n in cell.unjudged.items()) or "0",
+            )
+            for (trial, cell), lengths in zip(overall, found.by_length, strict=True)
+        ),
+    )
+    if any(cell.tied or cell.ties.estimate for trial, cell in overall if not trial.trivial):
+        draw(
+            "Were ties counted otherwise",
+            list(POLICIES),
+            (
+                (trial, *(counted(cell.policies.get(policy)) for policy in POLICIES))
+                for trial, cell in overall
+            ),
+        )
+    differences(found)
+    costs([trial for trial in found.trials if trial.cost])
+
+
+def differences(found: "MetaEvaluation", most: int = 20) -> None:
+    """Each trial against the first of its judge, and against the first judge of its protocol."""
+    leads: dict[tuple[str | None, str | None], int] = {}
+    for n, trial in enumerate(found.trials):
+        leads.setdefault((trial.judge, None), n)
+        leads.setdefault((None, trial.protocol), n)
+    rows = []
+    for d in found.differences:
+        lead, trial = found.trials[d.first], found.trials[d.second]
+        if d.first in (leads[trial.judge, None], leads[None, trial.protocol]):
+            e = d.paired.difference
+            low, high = -100 * e.high, -100 * e.low
+            rows.append(
+                (
+                    f"{trial.name} − {lead.name}",
+                    f"{-100 * e.estimate:+.1f} [{low:+.0f}, {high:+.0f}]",
+                    f"{d.paired.second_only}:{d.paired.first_only}",
+                    f"{d.paired.p_value:.2g}",
+                    str(d.pairs),
+                )
+            )
+    more = f"; {len(rows) - most} more with --json" if len(rows) > most else ""
+    draw(
+        f"Differences on the same pairs, in points; exact McNemar test{more}",
+        ("difference", "better on", "p", "n"),
+        rows[:most],
+    )
+
+
+def costs(trials: "Sequence[Trial]") -> None:
+    draw(
+        "Cost of a judgement of both orders, at the prices of now",
+        ("calls", "tokens in", "tokens out", "US dollars"),
+        (
+            (
+                trial,
+                f"{c.requests / c.judgements:.2f}",
+                f"{c.input_tokens / c.judgements:.0f}",
+                f"{c.output_tokens / c.judgements:.0f}",
+                "unknown" if c.usd is None else f"{c.usd / c.judgements:.6f}",
+            )
+            for trial in trials
+            if (c := trial.cost)
+        ),
+    )
+
+
+def draw(title: str, heads: Sequence[str], rows: "Iterable[Sequence[Trial | str]]") -> None:
+    """A table on standard error, in several where it is too wide; nothing without rows.
+
+    The first cell of a row is a trial or a text. Trials stand under the name of their judge.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    lines = [*_lines(rows)]
+    if not lines:
+        return
+    first = min(max(len(line[0]) for line in lines), 36)
+    columns = list(zip(heads, *(line[1:] for line in lines if len(line) > 1), strict=True))
+    widths = [2 + max(len(part) for cell in c for part in cell.split("\n")) for c in columns]
+    start = 0
+    while start < len(heads):
+        stop = start + 1
+        while stop < len(heads) and first + sum(widths[start : stop + 1]) + 1 <= console.width:
+            stop += 1
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+        table.title_style = "bold"
+        table.add_column(overflow="fold", min_width=min(first, 24), max_width=36)
+        for head in heads[start:stop]:
+            table.add_column(visible(head), justify="right", overflow="fold")
+        for name, *cells in lines:
+            table.add_row(visible(name), *map(visible, cells[start:stop]))
+        console.print(table)
+        start = stop
+
+
+def _lines(rows: "Iterable[Sequence[Trial | str]]") -> "Iterator[list[str]]":
+    judge = None
+    for first, *cells in rows:
+        texts = [str(cell) for cell in cells]
+        if isinstance(first, str):
+            yield [first, *texts]
+        elif first.trivial:
+            if judge is not TRIVIAL:
+                judge = TRIVIAL
+                yield [TRIVIAL]
+            yield [f"  {first.judge}", *texts]
+        else:
+            if first.judge != judge:
+                judge = first.judge
+                yield [judge]
+            yield [f"  {first.protocol}", *texts]
+
+
+def label(name: str, names: Sequence[str]) -> str:
+    """The last part of a category, where that is enough to tell it.
+
+    >>> label("LLMBar/Natural", ["all", "LLMBar/Natural"])
+    'Natural'
+    """
+    last = name.rpartition("/")[2]
+    return last if sum(other.rpartition("/")[2] == last for other in names) == 1 else name
+
+
+def ranged(e: "Estimate") -> str:
+    """
+    >>> from twopan.stats.resampling import Estimate
+    >>> ranged(Estimate(0.685, 0.59, 0.767, 100, None))
+    '68.5\\n[59, 77]'
+    """
+    return f"{100 * e.estimate:.1f}\n[{100 * e.low:.0f}, {100 * e.high:.0f}]"
+
+
+def percent(e: "Estimate | None") -> str:
+    return "none" if e is None else f"{100 * e.estimate:.1f}"
+
+
+def counted(e: "Estimate | None") -> str:
+    return "none" if e is None else f"{100 * e.estimate:.1f}\nof {e.m}"

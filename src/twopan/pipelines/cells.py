@@ -1,0 +1,172 @@
+"""How one judge did on some pairs that people labelled: every share, its interval and its n.
+
+The rules of counting, the same for every judge. A verdict that is right counts 1, a tie ½ where
+people saw a difference, anything else 0. **A pair without a verdict counts 0 and stays in the
+denominator.** Pairs that people called a tie have no right side; they are left out, but for the
+policy ``three-way``. ``POLICIES`` says what a tie may be worth instead. Votes on one item hang
+together, so intervals take items as clusters.
+
+References
+----------
+Zheng et al. (2023), Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, Section 4.2.
+Zeng et al. (2024), Evaluating large language models at evaluating instruction following.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from statistics import fmean
+
+from twopan.data import Pair
+from twopan.jury import Outcome
+from twopan.stats.agreement import Agreement, cohen_kappa, gwet_ac1
+from twopan.stats.resampling import Estimate, Undefined, mean
+from twopan.verdict import Choice, Unjudged, Verdict
+
+SIDES = (Choice.A, Choice.B)
+POLICIES = {
+    "half": "a tie counts half; pairs that people tied are left out",
+    "wrong": "a tie counts nothing; pairs that people tied are left out",
+    "decided": "only pairs that both the judge and people decided",
+    "three-way": "the judge must say what people said, ties included",
+}
+"""What a tie may count. ``half`` is the accuracy; ``decided`` and ``three-way`` are setups S2 and
+S1 of Zheng et al. (2023)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Shares have for denominator every pair that people decided, judged or not."""
+
+    pairs: int
+    """Pairs that people decided."""
+    tied: int
+    """Pairs that people called a tie."""
+    unjudged: Mapping[str, int]
+    """Pairs without a verdict, tied ones too, by reason."""
+    accuracy: Estimate
+    """Of the verdicts, which rest on both orders."""
+    as_given: Estimate
+    """Of the looks that showed the responses in the order of the data."""
+    swapped: Estimate
+    averaged: Estimate
+    """Of single looks, over both orders."""
+    both: Estimate
+    """Pairs with the right choice in both orders."""
+    ties: Estimate
+    """Pairs whose verdict is a tie."""
+    consistent: Estimate
+    """Pairs on which every judge chose the same in both orders."""
+    first_position: Estimate | None
+    """Of the looks that chose a side, those that chose the response shown first; None without."""
+    kappa: Agreement | None
+    """Cohen's, of verdicts and labels, ties included, over judged pairs; None where undefined."""
+    ac1: Agreement | None
+    """Gwet's, likewise: it keeps its head where nearly all labels are the same."""
+    policies: Mapping[str, Estimate]
+    """The result under each policy that leaves a pair to count."""
+
+
+Row = tuple[Outcome, Choice, str]
+"""What the judge said, what people said, and the item."""
+
+
+def cell(pairs: Sequence[Pair], outcomes: Sequence[Outcome], *, level: float = 0.95) -> Cell:
+    """Count. Raises NoData where people decided none of the pairs."""
+    rows = [(o, p.label, p.item.id) for p, o in zip(pairs, outcomes, strict=True) if p.label]
+    decided = [row for row in rows if row[1] in SIDES]
+    settled = [row for row in decided if chosen(row[0]) in SIDES]
+
+    def share(score: Callable[[Outcome, Choice], float], of: Sequence[Row] = decided) -> Estimate:
+        y = [score(outcome, label) for outcome, label, _ in of]
+        return mean(y, cluster=[item for *_, item in of], level=level)
+
+    def over_looks(of: Callable[[list[tuple[float, float]]], float]) -> Estimate:
+        return share(lambda outcome, label: of(looks(outcome, label)))
+
+    accuracy = share(right)
+    policies = {
+        "half": accuracy,
+        "wrong": share(same),
+        "decided": share(same, settled) if settled else None,
+        "three-way": share(same, rows),
+    }
+    kappa, ac1 = agreement(rows, level)
+    return Cell(
+        pairs=len(decided),
+        tied=len(rows) - len(decided),
+        unjudged=dict(Counter(o.reason for o, *_ in rows if isinstance(o, Unjudged))),
+        accuracy=accuracy,
+        as_given=over_looks(lambda found: fmean(given for given, _ in found)),
+        swapped=over_looks(lambda found: fmean(swapped for _, swapped in found)),
+        averaged=over_looks(lambda found: fmean(map(fmean, found))),
+        both=over_looks(lambda found: float(all(look == (1, 1) for look in found))),
+        ties=share(lambda outcome, _: chosen(outcome) == Choice.TIE),
+        consistent=share(lambda outcome, _: isinstance(outcome, Verdict) and outcome.consistent),
+        first_position=first_position(decided, level),
+        kappa=kappa,
+        ac1=ac1,
+        policies={name: found for name, found in policies.items() if found},
+    )
+
+
+def chosen(outcome: Outcome) -> Choice | None:
+    return outcome.choice if isinstance(outcome, Verdict) else None
+
+
+def same(outcome: Outcome, label: Choice) -> float:
+    return float(chosen(outcome) == label)
+
+
+def right(outcome: Outcome, label: Choice) -> float:
+    """What a verdict counts where people decided; nothing where there is none."""
+    return worth(chosen(outcome), label)
+
+
+def worth(choice: Choice | None, label: Choice) -> float:
+    return 0.5 if choice == Choice.TIE else float(choice == label)
+
+
+def looks(outcome: Outcome, label: Choice) -> list[tuple[float, float]]:
+    """What each judge's two looks count: the responses as given, and swapped."""
+    if isinstance(outcome, Unjudged):
+        return [(0.0, 0.0)]
+    return [
+        (worth(vote.a_first.choice, label), worth(vote.b_first.choice, label))
+        for vote in outcome.votes
+    ]
+
+
+def first_position(rows: Sequence[Row], level: float) -> Estimate | None:
+    found = [
+        (choice == shown_first, item)
+        for outcome, _, item in rows
+        if isinstance(outcome, Verdict)
+        for vote in outcome.votes
+        for choice, shown_first in (
+            (vote.a_first.choice, Choice.A),
+            (vote.b_first.choice, Choice.B),
+        )
+        if choice in SIDES
+    ]
+    if not found:
+        return None
+    y, items = zip(*found, strict=True)
+    return mean(y, cluster=items, level=level)
+
+
+def agreement(rows: Sequence[Row], level: float) -> tuple[Agreement | None, Agreement | None]:
+    """Cohen's kappa and Gwet's AC1 of verdicts and labels."""
+    said = [(choice, label, item) for o, label, item in rows if (choice := chosen(o))]
+    if not said:
+        return None, None
+    choices, labels, items = (list(column) for column in zip(*said, strict=True))
+    kappa = ac1 = None
+    # Undefined where all is of one kind, as for a constant judge, and for a single item.
+    with suppress(Undefined):
+        kappa = cohen_kappa(choices, labels, cluster=items, level=level)
+    with suppress(Undefined):
+        both = list(zip(choices, labels, strict=True))
+        ac1 = gwet_ac1(both, cluster=items, level=level)
+    return kappa, ac1

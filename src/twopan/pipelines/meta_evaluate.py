@@ -1,0 +1,350 @@
+"""Meta-evaluate: which judge, asked in which way, agrees with people?
+
+pairs that people labelled × (judge, protocol) ──► verdicts ──► accuracy ± interval, in each order
+                                                           ──► differences on the same pairs
+                                                           ──► where the judge and people part
+
+What counts how is said in :mod:`twopan.pipelines.cells`. Beside the judges stand judges that
+understand nothing (:mod:`twopan.pipelines.trivial`).
+
+References
+----------
+Jeong et al. (2024), Prepair: pointwise reasoning enhances pairwise evaluating, Tables 2 to 7.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import accumulate, combinations
+from typing import Any
+
+from twopan.data import Pair
+from twopan.errors import ConfigError, NotRecorded
+from twopan.jury import Outcome, Rule, majority
+from twopan.pipelines.cells import POLICIES, SIDES, Cell, cell, chosen, right
+from twopan.pipelines.trivial import TRIVIAL
+from twopan.stats.calibration import Calibration, calibration
+from twopan.stats.paired import Paired, paired_difference
+from twopan.stats.resampling import Estimate, mean
+from twopan.stats.win_rate import NoData
+from twopan.verdict import Choice, Unjudged, Verdict
+
+ALL = "all"
+"""The category of every pair."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What the judgements of a trial took, whether they were bought now or recalled."""
+
+    judgements: int
+    requests: int
+    """Different questions put to the model, for all judgements together."""
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    """At the prices of now; None where the model has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One judge asked in one way, and what it said of every pair."""
+
+    judge: str
+    protocol: str
+    outcomes: tuple[Outcome, ...]
+    signature: str = ""
+    cost: Cost | None = None
+    """None where the verdicts are somebody else's."""
+    trivial: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.judge} · {self.protocol}" if self.protocol else self.judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Two trials on the pairs that both were given and people decided."""
+
+    first: int
+    second: int
+    """Numbers of the trials."""
+    pairs: int
+    paired: Paired
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetaEvaluation:
+    """Trials on the same labelled pairs, the trivial judges last."""
+
+    pairs: tuple[Pair, ...]
+    trials: tuple[Trial, ...]
+    level: float = 0.95
+    unlabelled: int = 0
+    """Pairs left out because nobody said which response is better."""
+
+    @cached_property
+    def categories(self) -> Mapping[str, tuple[int, ...]]:
+        """Category -> numbers of its pairs: ``all``, then each category and what it is part of.
+
+        ``LLMBar/Adversarial/Manual`` is part of ``LLMBar/Adversarial``. Where a part is the same
+        as the whole, it is not said twice.
+        """
+        found: dict[str, list[int]] = {}
+        for number, pair in enumerate(self.pairs):
+            for part in accumulate((pair.item.category or "").split("/"), "{}/{}".format):
+                if pair.item.category:
+                    found.setdefault(part, []).append(number)
+        kept = {ALL: tuple(range(len(self.pairs)))}
+        for name in sorted(found, key=lambda name: [found[name][0], -len(found[name])]):
+            if (numbers := tuple(found[name])) not in kept.values():
+                kept[name] = numbers
+        return kept
+
+    @cached_property
+    def cells(self) -> Sequence[Mapping[str, Cell]]:
+        """For each trial: category -> how it did there, where it was given anything to judge."""
+        return [dict(self._cells(trial)) for trial in self.trials]
+
+    def _cells(self, trial: Trial) -> Iterator[tuple[str, Cell]]:
+        for name, numbers in self.categories.items():
+            outcomes = [trial.outcomes[n] for n in numbers]
+            if any(map(given, outcomes)):
+                with suppress(NoData):  # people decided none of these pairs
+                    yield name, cell([self.pairs[n] for n in numbers], outcomes, level=self.level)
+
+    @cached_property
+    def by_length(self) -> Sequence[Mapping[str, Estimate]]:
+        """For each trial: its accuracy where the better response is the longer, and the shorter.
+
+        A judge that likes length is good at the one and bad at the other.
+        """
+        return [dict(self._by_length(trial)) for trial in self.trials]
+
+    def _by_length(self, trial: Trial) -> Iterator[tuple[str, Estimate]]:
+        rows = self._decided(trial)
+        for name, sign in (("longer", 1), ("shorter", -1)):
+            of = [
+                (right(outcome, label), pair.item.id)
+                for pair, label, outcome in rows
+                if (len(pair.a.text) - len(pair.b.text)) * {Choice.A: 1, Choice.B: -1}[label] * sign
+                > 0
+            ]
+            if of:
+                y, items = zip(*of, strict=True)
+                yield name, mean(y, cluster=items, level=self.level)
+
+    def _decided(self, trial: Trial) -> list[tuple[Pair, Choice, Outcome]]:
+        """What the trial was given of the pairs that people decided."""
+        return [
+            (pair, pair.label, outcome)
+            for pair, outcome in zip(self.pairs, trial.outcomes, strict=True)
+            if pair.label in SIDES and given(outcome)
+        ]
+
+    @cached_property
+    def confusion(self) -> Sequence[Mapping[tuple[Choice, Choice | None], int]]:
+        """For each trial: (what people said, what the judge said, None for nothing) -> pairs."""
+        return [
+            Counter(
+                (pair.label, chosen(outcome))
+                for pair, outcome in zip(self.pairs, trial.outcomes, strict=True)
+                if pair.label and given(outcome)
+            )
+            for trial in self.trials
+        ]
+
+    @cached_property
+    def calibrations(self) -> Sequence[Calibration | None]:
+        """For each trial: its probabilities for A, against how often people chose A.
+
+        Over pairs that people decided. None where the judge gave no probabilities.
+        """
+        return [self._calibration(trial) for trial in self.trials]
+
+    def _calibration(self, trial: Trial) -> Calibration | None:
+        told = [
+            (outcome.a_score, label == Choice.A, pair.item.id)
+            for pair, label, outcome in self._decided(trial)
+            if isinstance(outcome, Verdict) and probable(outcome)
+        ]
+        if not told:
+            return None
+        f, y, items = zip(*told, strict=True)
+        return calibration(f, y, cluster=items, level=self.level)
+
+    @cached_property
+    def differences(self) -> Sequence[Difference]:
+        """Each judge's protocols against one another, and the judges under each protocol.
+
+        Of the verdicts, a tie counting half and none counting nothing.
+        """
+        real = [n for n, trial in enumerate(self.trials) if not trial.trivial]
+        pairs = ((i, j) for i, j in combinations(real, 2) if self._related(i, j))
+        return [found for i, j in pairs if (found := self._difference(i, j))]
+
+    def _related(self, i: int, j: int) -> bool:
+        one, other = self.trials[i], self.trials[j]
+        return one.judge == other.judge or one.protocol == other.protocol
+
+    def _difference(self, i: int, j: int) -> Difference | None:
+        one, other = self.trials[i], self.trials[j]
+        rows = [
+            (right(x, pair.label), right(y, pair.label), pair.item.id)
+            for pair, x, y in zip(self.pairs, one.outcomes, other.outcomes, strict=True)
+            if pair.label in SIDES and given(x) and given(y)
+        ]
+        if not rows:
+            return None
+        first, second, items = zip(*rows, strict=True)
+        paired = paired_difference(first, second, cluster=items, level=self.level)
+        return Difference(first=i, second=j, pairs=len(rows), paired=paired)
+
+    @cached_property
+    def parted(self) -> Sequence[int]:
+        """Numbers of the pairs on which a judge and people part, those with the most judges first.
+
+        A tie where people saw a difference is parting too; no verdict is not.
+        """
+        judges = [trial for trial in self.trials if not trial.trivial]
+        misses = [
+            sum(chosen(t.outcomes[n]) not in (None, pair.label) for t in judges)
+            for n, pair in enumerate(self.pairs)
+        ]
+        return sorted((n for n, k in enumerate(misses) if k), key=lambda n: -misses[n])
+
+    @property
+    def coverage(self) -> float:
+        """The share of pairs that the judge with the fewest verdicts has one on."""
+        return min(
+            sum(isinstance(outcome, Verdict) for outcome in trial.outcomes) / len(self.pairs)
+            for trial in self.trials
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values; shares as {"estimate", "low", "high", "m", ...}."""
+        return {
+            "pairs": len(self.pairs),
+            "unlabelled": self.unlabelled,
+            "level": self.level,
+            "policies": POLICIES,
+            "trials": [self._trial(n) for n in range(len(self.trials))],
+            "differences": [
+                {
+                    "first": self.trials[d.first].name,
+                    "second": self.trials[d.second].name,
+                    "pairs": d.pairs,
+                    **asdict(d.paired),
+                }
+                for d in self.differences
+            ],
+            "parted": [self.pairs[n].item.id for n in self.parted],
+        }
+
+    def _trial(self, n: int) -> dict[str, Any]:
+        trial, found = self.trials[n], self.calibrations[n]
+        return {
+            "judge": trial.judge,
+            "protocol": trial.protocol,
+            "trivial": trial.trivial,
+            "signature": trial.signature,
+            "cost": trial.cost and asdict(trial.cost),
+            "categories": {name: asdict(of) for name, of in self.cells[n].items()},
+            "better_is": {name: asdict(found) for name, found in self.by_length[n].items()},
+            "confusion": [
+                {"people": said, "judge": judged, "pairs": count}
+                for (said, judged), count in sorted(self.confusion[n].items(), key=str)
+            ],
+            "calibration": found and asdict(found),
+        }
+
+
+def given(outcome: Outcome) -> bool:
+    """Whether the judge was asked at all. What is not in a record was not."""
+    return isinstance(outcome, Verdict) or outcome.reason != NotRecorded.reason
+
+
+def probable(verdict: Verdict) -> bool:
+    """Whether the judge told how sure it was, in every look."""
+    return all(
+        look.p_a is not None for vote in verdict.votes for look in (vote.a_first, vote.b_first)
+    )
+
+
+def meta_evaluate(
+    pairs: Iterable[Pair], trials: Sequence[Trial], *, level: float = 0.95, trivial: bool = True
+) -> MetaEvaluation:
+    """Put trials side by side, and the trivial judges beside them.
+
+    Parameters
+    ----------
+    pairs
+        Those without a label are left out, and counted.
+    trials
+        Their outcomes in the order of ``pairs``, one each.
+
+    Raises
+    ------
+    ConfigError
+        Where nobody said of any two responses which is better.
+    """
+    pairs = tuple(pairs)
+    labelled = [n for n, pair in enumerate(pairs) if pair.label is not None]
+    if not any(pairs[n].label in SIDES for n in labelled):
+        raise ConfigError(
+            f"none of the {len(pairs)} pairs says which response people preferred, so there is"
+            " nothing to hold a judge against: add a column label with a, b or tie"
+        )
+    kept = tuple(pairs[n] for n in labelled)
+    return MetaEvaluation(
+        pairs=kept,
+        trials=(
+            *(replace(t, outcomes=tuple(t.outcomes[n] for n in labelled)) for t in trials),
+            *(trivial_trials(kept) if trivial else ()),
+        ),
+        level=level,
+        unlabelled=len(pairs) - len(kept),
+    )
+
+
+def juries(trials: Sequence[Trial], rule: Rule = majority) -> list[Trial]:
+    """What the judges of each protocol decide together, where it has more than one.
+
+    A jury with a missing juror is incomplete, and not a smaller jury.
+    """
+    benches: dict[str, list[Trial]] = {}
+    for trial in trials:
+        benches.setdefault(trial.protocol, []).append(trial)
+    return [
+        Trial(
+            judge=" + ".join(trial.judge for trial in bench),
+            protocol=protocol,
+            outcomes=tuple(
+                seated(said, rule) for said in zip(*(t.outcomes for t in bench), strict=True)
+            ),
+            signature=" + ".join(trial.signature for trial in bench),
+        )
+        for protocol, bench in benches.items()
+        if len(bench) > 1
+    ]
+
+
+def seated(outcomes: Sequence[Outcome], rule: Rule) -> Outcome:
+    missing = next((o for o in outcomes if isinstance(o, Unjudged)), None)
+    if missing:
+        return missing
+    votes = tuple(vote for o in outcomes if isinstance(o, Verdict) for vote in o.votes)
+    return Verdict(item_id=outcomes[0].item_id, votes=votes, choice=rule(votes))
+
+
+def trivial_trials(pairs: Sequence[Pair]) -> Iterator[Trial]:
+    for name, judge in TRIVIAL.items():
+        votes = [judge(pair) for pair in pairs]
+        outcomes = [
+            Verdict(item_id=pair.item.id, votes=(vote,), choice=vote.choice)
+            for pair, vote in zip(pairs, votes, strict=True)
+        ]
+        yield Trial(judge=name, protocol="", outcomes=tuple(outcomes), trivial=True)
