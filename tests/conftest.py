@@ -1,3 +1,8 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from twopan.client import Client
@@ -8,6 +13,7 @@ from twopan.ledger import Ledger
 from twopan.providers.scripted import Scripted
 from twopan.rubric import Rubric
 
+ROOT = Path(__file__).parent.parent
 RUBRIC = Rubric(
     name="test", question="Which is right?", rules="", levels={1: "It is wrong.", 2: "It is right."}
 )
@@ -61,3 +67,30 @@ def honest(prompt):
 
 def always_first(prompt):
     return "A"
+
+
+@pytest.fixture
+def env(tmp_path):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TWOPAN", "OPENAI"))}
+    return kept | {
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), kept.get("PYTHONPATH")])),
+    }
+
+
+@pytest.fixture
+def twopan(tmp_path, env):
+    """The command, in a process of its own."""
+
+    def run(*args, check=None, **changes):
+        done = subprocess.run(
+            [sys.executable, "-m", "twopan", *map(str, args)],
+            capture_output=True, encoding="utf-8", timeout=120, check=False,
+            **{"cwd": tmp_path, **changes, "env": env | changes.get("env", {})},
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr, done.stderr
+        if check is not None:
+            assert done.returncode == check, (done.returncode, done.stdout, done.stderr)
+        return done
+
+    return run

@@ -1,7 +1,6 @@
 """The command line, run as a user runs it: real processes, real files, a real server."""
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -22,31 +21,6 @@ def letter_of(seen):
     a, b = (prompt.partition(f"<response_{x} ")[2].partition("</response_")[0] for x in "ab")
     letter = "A" if ("GOOD" in a, len(a)) > ("GOOD" in b, len(b)) else "B"
     return completion(letter, usage={"prompt_tokens": len(prompt) // 4, "completion_tokens": 1})
-
-
-@pytest.fixture
-def env(tmp_path):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TWOPAN", "OPENAI"))}
-    return kept | {
-        "XDG_DATA_HOME": str(tmp_path / "data"),
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), kept.get("PYTHONPATH")])),
-    }
-
-
-@pytest.fixture
-def twopan(tmp_path, env):
-    def run(*args, check=None, **changes):
-        done = subprocess.run(
-            [sys.executable, "-m", "twopan", *map(str, args)],
-            capture_output=True, encoding="utf-8", timeout=120, check=False,
-            **{"cwd": tmp_path, **changes, "env": env | changes.get("env", {})},
-        )  # fmt: skip
-        assert "Traceback" not in done.stderr, done.stderr
-        if check is not None:
-            assert done.returncode == check, (done.returncode, done.stdout, done.stderr)
-        return done
-
-    return run
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from twopan.data import Pair
 from twopan.datasets import Pairs
 from twopan.errors import BudgetReached, ConfigError, TwopanError
 from twopan.formats import FORMATS
+from twopan.judges import find_protocol
 from twopan.jury import Each, Outcome, judge_pairs
 from twopan.session import Session
 
@@ -115,6 +116,9 @@ def meta_evaluate(
         for protocol in protocols or (None,)
         for judge in options.judge
     ]
+    if options.verdicts is None:
+        for one in asked:  # all of them before the first is paid for
+            _ = one.specs, find_protocol(one.protocol or "pairwise")
     if options.dry_run:
         show.dry_runs(asked, distinct(data.pairs))
         return 0
@@ -195,6 +199,7 @@ def distinct(pairs: Sequence[Pair]) -> list[Pair]:
 def deliver(options: Options, result: "MetaEvaluation", data: Pairs) -> None:
     """Show the result wherever it was asked for."""
     tables.meta_evaluation(result)
+    show.unjudged([o for trial in result.trials if not trial.trivial for o in trial.outcomes])
     try:
         if options.json is not None:
             show.write_json(options.json, result.to_dict())

@@ -125,8 +125,7 @@ def gate(result: "Gate", spent: "Spent | None") -> None:
         table.add_row("caution", words)
     _spent(table, spent)
     _print(table)
-    for detail, count in _details(result.outcomes):
-        click.echo(f"  {count} unjudged: {visible(detail)}", err=True)
+    unjudged(result.outcomes)
 
 
 def judged(outcomes: "Sequence[Outcome]", spent: "Spent") -> None:
@@ -137,14 +136,14 @@ def judged(outcomes: "Sequence[Outcome]", spent: "Spent") -> None:
         table.add_row(f"  {reason}", str(count))
     _spent(table, spent)
     _print(table)
-    for detail, count in _details(outcomes):
-        click.echo(f"  {count} unjudged: {visible(detail)}", err=True)
+    unjudged(outcomes)
 
 
-def _details(outcomes: "Sequence[Outcome]") -> list[tuple[str, int]]:
+def unjudged(outcomes: "Sequence[Outcome]") -> None:
     """The three commonest things that happened instead of a verdict."""
     found = Counter(o.detail[:300] for o in outcomes if isinstance(o, Unjudged) and o.detail)
-    return found.most_common(3)
+    for detail, count in found.most_common(3):
+        click.echo(f"  {count} unjudged: {visible(detail)}", err=True)
 
 
 def _judge(result: "Gate") -> str:

@@ -53,7 +53,7 @@ def meta_evaluation(found: "MetaEvaluation") -> None:
                 percent(cell.consistent),
                 percent(cell.first_position),
                 *(percent(lengths.get(side)) for side in ("longer", "shorter")),
-                ", ".join(f"{n} {reason}" for reason, n in cell.unjudged.items()) or "0",
+                "\n".join(f"{n} {reason}" for reason, n in cell.unjudged.items()) or "0",
             )
             for (trial, cell), lengths in zip(overall, found.by_length, strict=True)
         ),
@@ -133,7 +133,7 @@ def draw(title: str, heads: Sequence[str], rows: "Iterable[Sequence[Trial | str]
         return
     first = min(max(len(line[0]) for line in lines), 36)
     columns = list(zip(heads, *(line[1:] for line in lines if len(line) > 1), strict=True))
-    widths = [2 + max(len(part) for cell in c for part in cell.split("\n")) for c in columns]
+    widths = [3 + max(len(part) for cell in c for part in cell.split("\n")) for c in columns]
     start = 0
     while start < len(heads):
         stop = start + 1
@@ -143,7 +143,7 @@ def draw(title: str, heads: Sequence[str], rows: "Iterable[Sequence[Trial | str]
         table.title_style = "bold"
         table.add_column(overflow="fold", min_width=min(first, 24), max_width=36)
         for head in heads[start:stop]:
-            table.add_column(visible(head), justify="right", overflow="fold")
+            table.add_column(visible(head), justify="right", no_wrap=True)
         for name, *cells in lines:
             table.add_row(visible(name), *map(visible, cells[start:stop]))
         console.print(table)
