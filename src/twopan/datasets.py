@@ -134,13 +134,13 @@ def read_responses(
     once = _Once()
 
     def build(values: Values, place: Place) -> tuple[Item, str, Place]:
-        item, answered = _task(values, "response")
+        item, answered = task_of(values, "response")
         response = text("response", answered)
         once(item, (), values, place)
         names.add(called if isinstance(called := values.get("system"), str) else None)
         return item, response, place
 
-    found, bad = _read(
+    found, bad = read_as(
         path,
         build,
         fields=("id", "instruction", "response", "reference", "category", "system"),
@@ -303,7 +303,7 @@ def read_pairs_file(
     once = _Once()
 
     def build(values: Values, place: Place) -> tuple[Pair, object, Place]:
-        item, answer = _task(values, None)
+        item, answer = task_of(values, None)
         if answer is not None:
             raise DataError("instruction: ends with an answer, and the row has two others")
         names = _distinct(
@@ -316,7 +316,7 @@ def read_pairs_file(
         once(item, names, values, place)
         return _pair(item, (a, b), names), values.get("label"), place
 
-    found, bad = _read(
+    found, bad = read_as(
         path,
         build,
         fields=(
@@ -389,7 +389,7 @@ def _twice(field: str, value: str, first: Place) -> str:
     return f"{field}: {excerpt(value)} was already at {first}"
 
 
-def _task(values: Values, response: str | None) -> tuple[Item, object]:
+def task_of(values: Values, response: str | None) -> tuple[Item, object]:
     """The item of a row, and the response that the row gives to it."""
     asked = values.get("instruction")
     answer = values.get(response) if response else None
@@ -429,7 +429,7 @@ def _distinct(systems: tuple[str, str]) -> tuple[str, str]:
 T = TypeVar("T")
 
 
-def _read(
+def read_as(
     path: Source,
     build: Callable[[Values, Place], T],
     *,

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from twopan import tokens
 from twopan.client import Client
-from twopan.data import Pair
+from twopan.data import Item, Pair, Response
 from twopan.judge import Judge
-from twopan.jury import judge_pairs
+from twopan.jury import judge_pairs, score_responses
 from twopan.ledger import Ledger
 from twopan.prices import Price
 from twopan.providers import Completion, Provider, Request, Usage
@@ -27,6 +27,7 @@ class Estimate:
     """Calls are exact unless replies turn out unreadable; tokens and money are low and high."""
 
     pairs: int
+    """Or single responses, where those are judged."""
     calls: int
     recalled: int
     """Answered by the ledger already; not among ``calls``."""
@@ -75,6 +76,19 @@ class Rehearsal(Client):
 async def estimate(jury: Sequence[Judge], pairs: Sequence[Pair]) -> Estimate:
     """Rehearse the judging of ``pairs`` by a jury whose clients are rehearsals."""
     await judge_pairs(jury, pairs)
+    return _counted(jury, len(pairs))
+
+
+async def estimate_scores(
+    jury: Sequence[Judge], answers: Sequence[tuple[Item, Response]]
+) -> Estimate:
+    """Rehearse the scoring of responses, likewise."""
+    for judge in jury:
+        await score_responses(judge, answers)
+    return _counted(jury, len(answers))
+
+
+def _counted(jury: Sequence[Judge], total: int) -> Estimate:
     clients = [judge.client for judge in jury if isinstance(judge.client, Rehearsal)]
     prices = [client.price for client in clients if client.meter.calls]
     costs = [
@@ -83,7 +97,7 @@ async def estimate(jury: Sequence[Judge], pairs: Sequence[Pair]) -> Estimate:
         if client.price is not None
     ]
     return Estimate(
-        pairs=len(pairs),
+        pairs=total,
         calls=sum(client.meter.calls for client in clients),
         recalled=sum(client.meter.recalled for client in clients),
         input_tokens=(sum(c.fewest.input for c in clients), sum(c.most.input for c in clients)),

@@ -4,14 +4,15 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from twopan.concurrency import for_each, together
-from twopan.data import Pair
-from twopan.errors import ConfigError, TwopanError
+from twopan.data import Item, Pair, Response
+from twopan.errors import ConfigError, TwopanError, Unparsed
 from twopan.judge import Judge
 from twopan.protocols import both_orders
-from twopan.verdict import Choice, Comparison, Unjudged, Verdict
+from twopan.verdict import Choice, Comparison, Score, Unjudged, Verdict
 
 Rule = Callable[[Sequence[Comparison]], Choice]
 Outcome = Verdict | Unjudged
+Scored = Score | Unjudged
 Each = Callable[[int, Pair, Outcome], Awaitable[None]]
 
 
@@ -35,6 +36,60 @@ async def judge_pair(jury: Sequence[Judge], pair: Pair, rule: Rule = majority) -
             raise
         return Unjudged(item_id=pair.item.id, reason=error.reason, detail=str(error))
     return Verdict(item_id=pair.item.id, votes=tuple(votes), choice=rule(votes))
+
+
+async def score_responses(
+    judge: Judge,
+    answers: Sequence[tuple[Item, Response]],
+    *,
+    workers: int = 16,
+    each: Callable[[int, Scored], Awaitable[None]] | None = None,
+) -> list[Scored]:
+    """A score of every response, or why there is none: as many as responses, in their order.
+
+    Scores of one judge are all come by in one way: those of a rarer ``score_mode`` are unparsed.
+    ``each`` is awaited with the place and the outcome of a response as soon as it has one. Raises
+    ConfigError where the judge's protocol scores no single response, and the first failure that
+    ends the run.
+    """
+    score = getattr(judge.protocol, "score", None)
+    if score is None:
+        raise ConfigError(
+            f"protocol {judge.protocol.name} compares two responses, and scores none: use"
+            " pointwise, pointwise-direct, prometheus or likelihood"
+        )
+    outcomes: dict[int, Scored] = {}
+
+    async def work(numbered: tuple[int, tuple[Item, Response]]) -> None:
+        index, (item, response) = numbered
+        try:
+            outcomes[index] = await score(judge, item, response.text)
+        except TwopanError as error:
+            if error.ends_the_run:
+                raise
+            outcomes[index] = Unjudged(item_id=item.id, reason=error.reason, detail=str(error))
+        if each is not None:
+            await each(index, outcomes[index])
+
+    await for_each(enumerate(answers), work, workers=workers)
+    return of_one_mode([outcomes[index] for index in sorted(outcomes)])
+
+
+def of_one_mode(outcomes: Sequence[Scored]) -> list[Scored]:
+    modes = Counter(o.score_mode for o in outcomes if isinstance(o, Score)).most_common()
+    if len(modes) < 2:
+        return list(outcomes)
+    mode = modes[0][0]
+    return [
+        Unjudged(
+            item_id="",
+            reason=Unparsed.reason,
+            detail=f"a score by {o.score_mode}, which does not compare with those by {mode}",
+        )
+        if isinstance(o, Score) and o.score_mode != mode
+        else o
+        for o in outcomes
+    ]
 
 
 async def judge_pairs(

@@ -8,10 +8,9 @@ import click
 from twopan.cli import INCONCLUSIVE, KEEP, PROMOTE, UNFINISHED, show
 from twopan.cli.options import PATH, Number, Options, judging
 from twopan.cli.reading import read
-from twopan.cli.running import judged
+from twopan.cli.running import Advance, judged, keeping
 from twopan.datasets import Pairs
 from twopan.errors import ConfigError, TwopanError
-from twopan.jury import Each
 from twopan.screen import Screening, screen
 
 if TYPE_CHECKING:
@@ -109,7 +108,8 @@ def gate(
         result = recorded(options.verdicts, data, rules)
     else:
 
-        async def work(session: "Session", each: Each) -> "Gate":
+        async def work(session: "Session", advance: Advance) -> "Gate":
+            each = keeping(session, advance)
             return await run_gate(
                 session.jury, data.pairs, workers=session.workers, each=each, **rules
             )

@@ -7,10 +7,10 @@ import click
 from twopan.cli import UNFINISHED, show
 from twopan.cli.options import PATH, Options, judging
 from twopan.cli.reading import read
-from twopan.cli.running import judged
+from twopan.cli.running import Advance, judged, keeping
 from twopan.data import Pair
 from twopan.errors import Interrupted
-from twopan.jury import Each, Outcome, judge_pairs
+from twopan.jury import Outcome, judge_pairs
 from twopan.lines import to_line
 from twopan.session import Session
 from twopan.verdict import Verdict
@@ -45,10 +45,12 @@ def judge(options: Options, files: tuple[Path, ...]) -> int:
     unread = False
     with show.lines_to(options.json or "-") as write:
 
-        async def work(session: Session, each: Each) -> list[Outcome]:
+        async def work(session: Session, advance: Advance) -> list[Outcome]:
+            keep = keeping(session, advance)
+
             async def keep_and_print(place: int, pair: Pair, outcome: Outcome) -> None:
                 nonlocal printed, unread
-                await each(place, pair, outcome)
+                await keep(place, pair, outcome)
                 line = to_line(pair, outcome, session.signature)
                 waiting[place] = show.dumps(line)
                 while printed in waiting and not unread:

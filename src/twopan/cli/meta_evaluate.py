@@ -1,6 +1,5 @@
 """``twopan meta-evaluate``: which judge, asked in which way, agrees with people?"""
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +9,16 @@ import click
 from click.core import ParameterSource
 
 from twopan.cli import UNFINISHED, show, tables
+from twopan.cli.asking import ask_all, each_alone
 from twopan.cli.options import PATH, Number, Options, judging
+from twopan.cli.rated import rated
 from twopan.cli.reading import read_labelled
-from twopan.cli.running import judged
+from twopan.cli.running import Advance, keeping
 from twopan.data import Pair
 from twopan.datasets import Pairs
-from twopan.errors import BudgetReached, ConfigError, TwopanError
+from twopan.errors import ConfigError, TwopanError
 from twopan.formats import FORMATS
-from twopan.judges import find_protocol
-from twopan.jury import Each, Outcome, judge_pairs
+from twopan.jury import Outcome, judge_pairs
 from twopan.session import Session
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="meta-evaluate")
-@click.argument("file", type=PATH, metavar="PAIRS")
+@click.argument("file", type=PATH, metavar="PAIRS | RATED")
 @click.option(
     "--protocol",
     "protocols",
@@ -63,6 +63,19 @@ if TYPE_CHECKING:
     help="Only these categories, and what is below them: LLMBar/Adversarial. Repeat it for more.",
 )
 @click.option(
+    "--people",
+    multiple=True,
+    metavar="COLUMN",
+    help="Of responses that people rated with numbers: the column of a person's ratings, or of"
+    " lists of them. Repeat it for several people.",
+)
+@click.option(
+    "--scores",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column of scores that some judge gave, to be held against --people. Repeat it.",
+)
+@click.option(
     "--level",
     type=Number(0, 1, min_open=True, max_open=True),
     default=0.95,
@@ -88,6 +101,8 @@ def meta_evaluate(
     form: str,
     meanings: tuple[str, ...],
     categories: tuple[str, ...],
+    people: tuple[str, ...],
+    scores: tuple[str, ...],
     level: float,
     min_coverage: float,
 ) -> int:
@@ -98,36 +113,44 @@ def meta_evaluate(
     understand nothing: the first, the longest, the shortest response. With --verdicts recorded
     verdicts are measured instead, of as many judges as are in the file.
 
+    RATED holds one response on each row, and what people thought of it as numbers in the columns
+    named with --people. Judges that score are then asked, and correlated with people.
+
     \b
     Examples:
       twopan meta-evaluate labelled.jsonl --protocol pairwise --protocol prepair
       twopan meta-evaluate Dataset/LLMBar --format llmbar --judge openai:gpt-4o-mini
       twopan meta-evaluate labelled.jsonl --verdicts verdicts.jsonl --report judges.html
       twopan meta-evaluate labelled.jsonl --limit 50 --seed 1 --dry-run
+      twopan meta-evaluate rated.csv --people rater_1 --people rater_2 --protocol pointwise
 
     Exit status: 0 measured, 2 bad input, 3 could not finish or coverage too low, 5 budget reached,
     130 interrupted.
     """
     show.ready(options, [file])
+    named = ctx.get_parameter_source("judge") != ParameterSource.DEFAULT
+    if people or scores:
+        if form != "pairs" or meanings or categories or jury or options.verdicts or options.report:
+            raise ConfigError(
+                "--people is for rated responses, which have no --format, --label, --category,"
+                " --jury, --verdicts and --report"
+            )
+        judges = options.judge if named or protocols or not scores else ()
+        asked = each_alone(options, judges, protocols or ("pointwise",))
+        return rated(options, file, asked, people, scores, level=level, least=min_coverage)
     data = read_labelled(file, options, form=form, meanings=meanings, categories=categories)
     show.notes(data.notes())
-    asked = [
-        replace(options, judge=(judge,), protocol=protocol)
-        for protocol in protocols or (None,)
-        for judge in options.judge
-    ]
-    if options.verdicts is None:
-        for one in asked:  # all of them before the first is paid for
-            _ = one.specs, find_protocol(one.protocol or "pairwise")
-    if options.dry_run:
-        show.dry_runs(asked, distinct(data.pairs))
+    asked = each_alone(options, options.judge, protocols) if options.verdicts is None else []
+    if options.dry_run and asked:
+        from twopan.estimate import estimate
+
+        show.dry_runs(asked, lambda jury: estimate(jury, distinct(data.pairs)))
         return 0
     from twopan.pipelines.meta_evaluate import juries, meta_evaluate
 
     if options.verdicts is not None:
         from twopan.pipelines.recorded import read_trials, select
 
-        named = ctx.get_parameter_source("judge") != ParameterSource.DEFAULT
         trials = read_trials(options.verdicts, data.pairs)
         trials = select(trials, options.judge if named else (), protocols)
     else:
@@ -139,52 +162,17 @@ def meta_evaluate(
 
 
 def run(asked: Sequence[Options], pairs: Sequence[Pair]) -> "list[Trial]":
-    """Ask every judge in every protocol, one after the other, out of one budget and one deadline.
-
-    Pairs on which several people voted are judged once.
-    """
-    from twopan.pipelines.meta_evaluate import Cost, Trial
-    from twopan.pipelines.recorded import called
-
+    """What every judge says of every pair; pairs on which several people voted are judged once."""
     once = distinct(pairs)
-    places = {key(pair): place for place, pair in enumerate(once)}
-    budget, began = asked[0].the_budget, time.monotonic()
-    done: list[tuple[str, Sequence[Outcome], Cost]] = []
+    places = [{key(pair): place for place, pair in enumerate(once)}[key(pair)] for pair in pairs]
 
-    async def work(session: Session, each: Each) -> Sequence[Outcome]:
-        return await judge_pairs(session.jury, once, workers=session.workers, each=each)
+    async def work(session: Session, advance: Advance) -> Sequence[Outcome]:
+        return await judge_pairs(
+            session.jury, once, workers=session.workers, each=keeping(session, advance)
+        )
 
-    for number, options in enumerate(asked, 1):
-        left = None if options.deadline is None else options.deadline + began - time.monotonic()
-        if left is not None and left <= 0:
-            raise BudgetReached("the time allowed for the run is used up")
-        outcomes, session = judged(
-            replace(options, deadline=left),
-            len(once),
-            work,
-            budget=budget,
-            title=f"{number} of {len(asked)}",
-        )
-        used = session.used()
-        cost = Cost(
-            judgements=len(once),
-            requests=used.calls,
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-            usd=None if used.unpriced else used.cost_usd,
-        )
-        done.append((session.signature, outcomes, cost))
-    names = called([signature for signature, *_ in done])
-    return [
-        Trial(
-            judge=names[signature][0],
-            protocol=names[signature][1],
-            outcomes=tuple(outcomes[places[key(pair)]] for pair in pairs),
-            signature=signature,
-            cost=cost,
-        )
-        for signature, outcomes, cost in done
-    ]
+    found = ask_all(asked, len(once), work, what="pairs")
+    return [replace(t, outcomes=tuple(t.outcomes[place] for place in places)) for t in found]
 
 
 def key(pair: Pair) -> tuple[str, ...]:

@@ -1,12 +1,12 @@
 """From the files that were named to the pairs to judge."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from twopan.cli.options import Options
-from twopan.data import Pair
 from twopan.datasets import Pairs, read_pairs, read_pairs_file
 from twopan.errors import ConfigError
 from twopan.formats import load
@@ -84,25 +84,23 @@ def below(category: str | None, name: str) -> bool:
 
 
 def limited(found: Pairs, options: Options) -> Pairs:
-    """As many pairs as were asked for: the first, or with a seed a sample."""
-    if options.limit is None:
-        return found
-    chosen = (
-        found.pairs[: options.limit]
-        if options.seed is None
-        else sample(found.pairs, options.limit, options.seed)
-    )
-    return replace(found, pairs=chosen, left=len(found.pairs) - len(chosen))
+    """As many pairs as were asked for."""
+    pairs = chosen(found.pairs, options, lambda pair: pair.item.id)
+    return replace(found, pairs=pairs, left=found.left + len(found.pairs) - len(pairs))
 
 
-def sample(pairs: Sequence[Pair], limit: int, seed: int) -> list[Pair]:
-    """Those pairs whose hashed ids come first, in the order of the file.
+T = TypeVar("T")
+
+
+def chosen(rows: Sequence[T], options: Options, id: Callable[[T], str]) -> list[T]:
+    """With --limit the first, or with --seed those whose hashed ids come first; in their order.
 
     A hash of the id and the seed draws the same items whatever else is in the file.
     """
 
     def rank(index: int) -> bytes:
-        return hashlib.sha256(f"{seed}\0{pairs[index].item.id}".encode()).digest()
+        return hashlib.sha256(f"{options.seed}\0{id(rows[index])}".encode()).digest()
 
-    chosen = sorted(range(len(pairs)), key=rank)[:limit]
-    return [pairs[index] for index in sorted(chosen)]
+    if options.limit is None or options.seed is None:
+        return list(rows[: options.limit])
+    return [rows[i] for i in sorted(sorted(range(len(rows)), key=rank)[: options.limit])]

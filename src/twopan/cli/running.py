@@ -21,17 +21,20 @@ from twopan.ledger import Ledger, default_path
 from twopan.session import Session, open_session
 
 T = TypeVar("T")
+Advance = Callable[[], None]
+"""Says that one more is done."""
 
 
 def judged(
     options: Options,
     total: int,
-    work: Callable[[Session, Each], Awaitable[T]],
+    work: Callable[[Session, Advance], Awaitable[T]],
     *,
     budget: Budget | None = None,
     title: str = "",
+    what: str = "pairs",
 ) -> tuple[T, Session]:
-    """Do the work in a session of its own, showing progress and keeping every verdict.
+    """Do the work in a session of its own, showing how far it is.
 
     ``budget`` is one that several sessions share, ``title`` what the progress is of. Where it
     stops early, says what is kept and which command goes on; then raises what stopped it.
@@ -44,7 +47,7 @@ def judged(
             if isinstance(error, Interrupted | BudgetReached) or progress.done:
                 again = shlex.join(["twopan", *sys.argv[1:]])
                 click.echo(
-                    f"{progress.done} of {total} pairs are done, and kept in {ledger.path}.\n"
+                    f"{progress.done} of {total} {what} are done, and kept in {ledger.path}.\n"
                     "To resume, run the same command again; what is kept is not paid for again:\n"
                     f"  {again}",
                     err=True,
@@ -56,7 +59,7 @@ async def _judged(
     options: Options,
     ledger: Ledger,
     progress: "Progress",
-    work: Callable[[Session, Each], Awaitable[T]],
+    work: Callable[[Session, Advance], Awaitable[T]],
     budget: Budget | None,
 ) -> tuple[T, Session]:
     async with open_session(
@@ -76,15 +79,21 @@ async def _judged(
     ) as session:
         progress.session = session
 
-        async def each(place: int, pair: Pair, outcome: Outcome) -> None:
-            await session.keep(place, pair, outcome)
-            progress.advance()
-
         with anyio.CancelScope() as scope, handled_signals(session, scope):
-            result = await work(session, each)
+            result = await work(session, progress.advance)
         if scope.cancelled_caught:
             raise Interrupted("interrupted")
         return result, session
+
+
+def keeping(session: Session, advance: Advance) -> Each:
+    """What is to be done with every outcome: keep it, and show that it is there."""
+
+    async def each(place: int, pair: Pair, outcome: Outcome) -> None:
+        await session.keep(place, pair, outcome)
+        advance()
+
+    return each
 
 
 @contextmanager

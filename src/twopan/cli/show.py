@@ -3,7 +3,7 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from twopan.estimate import Estimate
-    from twopan.jury import Outcome
+    from twopan.judge import Judge
+    from twopan.jury import Outcome, Scored
     from twopan.pipelines.gate import Gate
     from twopan.session import Spent
     from twopan.stats.win_rate import WinRate
@@ -139,7 +140,7 @@ def judged(outcomes: "Sequence[Outcome]", spent: "Spent") -> None:
     unjudged(outcomes)
 
 
-def unjudged(outcomes: "Sequence[Outcome]") -> None:
+def unjudged(outcomes: "Sequence[Outcome | Scored]") -> None:
     """The three commonest things that happened instead of a verdict."""
     found = Counter(o.detail[:300] for o in outcomes if isinstance(o, Unjudged) and o.detail)
     for detail, count in found.most_common(3):
@@ -190,7 +191,9 @@ def _spent(table: "Table", spent: "Spent | None") -> None:
 
 def dry_run(options: Options, data: Sequence[Pair]) -> None:
     """Calls, tokens and cost, without a call."""
-    found = rehearsed(options, data, set())
+    from twopan.estimate import estimate
+
+    found = rehearsed(options, lambda jury: estimate(jury, data), set())
     table = _table()
     table.add_row("pairs", str(found.pairs))
     table.add_row("calls", f"{found.calls} to make, {found.recalled} in the ledger already")
@@ -203,27 +206,32 @@ def dry_run(options: Options, data: Sequence[Pair]) -> None:
         write_json(options.json, asdict(found))
 
 
-def dry_runs(asked: Sequence[Options], data: Sequence[Pair]) -> None:
+def dry_runs(
+    asked: Sequence[Options], rehearse: "Callable[[Sequence[Judge]], Awaitable[Estimate]]"
+) -> None:
     """The same for one run after the other; what an earlier one asks, a later one recalls."""
     known: set[str] = set()
-    found = [(options, rehearsed(options, data, known)) for options in asked]
+    found = [(options, rehearsed(options, rehearse, known)) for options in asked]
     table = _table()
     for options, one in found:
         name = " ".join(filter(None, (*options.judge, options.protocol)))
         table.add_row(visible(name), f"{one.calls} calls, {one.recalled} recalled, {_money(one)}")
-    table.add_row("pairs", str(len(data)))
     table.add_row("calls", f"{sum(one.calls for _, one in found)} to make")
     table.add_row("ledger", str(asked[0].ledger or default_path()))
     _print(table)
     if asked[0].json is not None:
         runs = [{"judge": o.judge, "protocol": o.protocol, **asdict(one)} for o, one in found]
-        write_json(asked[0].json, {"pairs": len(data), "runs": runs})
+        write_json(asked[0].json, {"runs": runs})
 
 
-def rehearsed(options: Options, data: Sequence[Pair], known: set[str]) -> "Estimate":
+def rehearsed(
+    options: Options,
+    rehearse: "Callable[[Sequence[Judge]], Awaitable[Estimate]]",
+    known: set[str],
+) -> "Estimate":
     """What judging would take. ``known`` holds the keys asked before, and is added to."""
     from twopan.concurrency import run
-    from twopan.estimate import Rehearsal, estimate
+    from twopan.estimate import Rehearsal
     from twopan.ledger import Ledger
     from twopan.session import seat
 
@@ -239,7 +247,11 @@ def rehearsed(options: Options, data: Sequence[Pair], known: set[str]) -> "Estim
                 provider, ledger, price=spec.price, asked=known
             ),
         )
-        return run(estimate(jury, data))
+
+        async def rehearsal() -> "Estimate":
+            return await rehearse(jury)
+
+        return run(rehearsal())
 
 
 def _money(found: "Estimate") -> str:

@@ -1,12 +1,13 @@
 """A meta-evaluation in tables that fit a terminal. Shares are in percent, [low, high] below."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twopan.cli import visible
 
 if TYPE_CHECKING:
-    from twopan.pipelines.meta_evaluate import MetaEvaluation, Trial
+    from twopan.pipelines.meta_evaluate import Asked, MetaEvaluation
+    from twopan.pipelines.rated import RatedEvaluation
     from twopan.stats.resampling import Estimate
 
 TRIVIAL = "no judge at all"
@@ -71,6 +72,53 @@ def meta_evaluation(found: "MetaEvaluation") -> None:
     costs([trial for trial in found.trials if trial.cost])
 
 
+def rated_evaluation(found: "RatedEvaluation") -> None:
+    from twopan.pipelines.rated import METHODS, score_modes, unjudged
+
+    level = f"{100 * found.level:g}%"
+    for where, by in (
+        ("item", "over responses"),
+        ("within items", "within items, averaged"),
+        ("system", "of the means of systems"),
+    ):
+        draw(
+            f"Correlation with people {by}, {level} intervals",
+            (*(method.capitalize() for method in METHODS), "n"),
+            (
+                (trial, *(signed(by_level[where].get(m)) for m in METHODS), str(n.m))
+                for trial, by_level in zip(found.trials, found.correlations, strict=True)
+                if (n := next(iter(by_level[where].values()), None))
+            ),
+        )
+    draw(
+        "The scores",
+        ("scored", "unjudged", "score by"),
+        (
+            (
+                trial,
+                str(len(found.rows) - sum(unjudged(trial).values())),
+                "\n".join(f"{n} {reason}" for reason, n in unjudged(trial).items()) or "0",
+                ", ".join(score_modes(trial)) or "none",
+            )
+            for trial in found.trials
+            if not trial.trivial
+        ),
+    )
+    draw(
+        f"How far people agree among themselves, {level} intervals",
+        ("alpha", "n"),
+        (
+            (f"Krippendorff's alpha, {metric}", signed(e), str(e.m))
+            for metric, e in found.alpha.items()
+        ),
+    )
+    costs([trial for trial in found.trials if trial.cost])
+
+
+def signed(e: "Estimate | None") -> str:
+    return "none" if e is None else f"{e.estimate:.3f}\n[{e.low:.2f}, {e.high:.2f}]"
+
+
 def differences(found: "MetaEvaluation", most: int = 20) -> None:
     """Each trial against the first of its judge, and against the first judge of its protocol."""
     leads: dict[tuple[str | None, str | None], int] = {}
@@ -100,9 +148,9 @@ def differences(found: "MetaEvaluation", most: int = 20) -> None:
     )
 
 
-def costs(trials: "Sequence[Trial]") -> None:
+def costs(trials: "Sequence[Asked[Any]]") -> None:
     draw(
-        "Cost of a judgement of both orders, at the prices of now",
+        "Cost of a judgement, at the prices of now",
         ("calls", "tokens in", "tokens out", "US dollars"),
         (
             (
@@ -118,7 +166,7 @@ def costs(trials: "Sequence[Trial]") -> None:
     )
 
 
-def draw(title: str, heads: Sequence[str], rows: "Iterable[Sequence[Trial | str]]") -> None:
+def draw(title: str, heads: Sequence[str], rows: "Iterable[Sequence[Asked[Any] | str]]") -> None:
     """A table on standard error, in several where it is too wide; nothing without rows.
 
     The first cell of a row is a trial or a text. Trials stand under the name of their judge.
@@ -150,12 +198,14 @@ def draw(title: str, heads: Sequence[str], rows: "Iterable[Sequence[Trial | str]
         start = stop
 
 
-def _lines(rows: "Iterable[Sequence[Trial | str]]") -> "Iterator[list[str]]":
+def _lines(rows: "Iterable[Sequence[Asked[Any] | str]]") -> "Iterator[list[str]]":
     judge = None
     for first, *cells in rows:
         texts = [str(cell) for cell in cells]
         if isinstance(first, str):
             yield [first, *texts]
+        elif not first.protocol and not first.trivial:
+            yield [first.judge, *texts]
         elif first.trivial:
             if judge is not TRIVIAL:
                 judge = TRIVIAL

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import accumulate, combinations
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from twopan.data import Pair
 from twopan.errors import ConfigError, NotRecorded
@@ -48,13 +48,16 @@ class Cost:
     """At the prices of now; None where the model has none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """One judge asked in one way, and what it said of every pair."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Generic[T]):
+    """One judge asked in one way, and what it said of every pair, or of every response."""
 
     judge: str
     protocol: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[T, ...]
     signature: str = ""
     cost: Cost | None = None
     """None where the verdicts are somebody else's."""
@@ -63,6 +66,9 @@ class Trial:
     @property
     def name(self) -> str:
         return f"{self.judge} · {self.protocol}" if self.protocol else self.judge
+
+
+Trial = Asked[Outcome]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

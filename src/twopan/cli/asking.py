@@ -1,0 +1,77 @@
+"""Asking one judge after the other, in one protocol after the other."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from twopan.cli.options import Options
+from twopan.cli.running import Advance, judged
+from twopan.errors import BudgetReached
+from twopan.judges import find_protocol
+from twopan.session import Session
+
+if TYPE_CHECKING:
+    from twopan.pipelines.meta_evaluate import Asked
+
+T = TypeVar("T")
+
+
+def each_alone(options: Options, judges: Sequence[str], protocols: Sequence[str]) -> list[Options]:
+    """The options of a run for each judge and protocol, all of them checked: ConfigError."""
+    asked = [
+        replace(options, judge=(judge,), protocol=protocol)
+        for protocol in protocols or (options.protocol,)
+        for judge in judges
+    ]
+    for one in asked:
+        for spec in one.specs:
+            find_protocol(one.protocol or spec.protocol)
+    return asked
+
+
+def ask_all(
+    asked: Sequence[Options],
+    total: int,
+    work: Callable[[Session, Advance], Awaitable[Sequence[T]]],
+    *,
+    what: str,
+) -> "list[Asked[T]]":
+    """Do the work in a session for each, out of one budget and before one deadline.
+
+    ``total`` of ``what`` are judged in each. Raises what ended a run early.
+    """
+    from twopan.pipelines.meta_evaluate import Asked, Cost
+    from twopan.pipelines.recorded import called
+
+    done: list[tuple[str, Sequence[T], Cost]] = []
+    began = time.monotonic()
+    budget = asked[0].the_budget if asked else None
+    for number, options in enumerate(asked, 1):
+        left = None if options.deadline is None else options.deadline + began - time.monotonic()
+        if left is not None and left <= 0:
+            raise BudgetReached("the time allowed for the run is used up")
+        title = f"{number} of {len(asked)}"
+        outcomes, session = judged(
+            replace(options, deadline=left), total, work, budget=budget, title=title, what=what
+        )
+        used = session.used()
+        cost = Cost(
+            judgements=total,
+            requests=used.calls,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            usd=None if used.unpriced else used.cost_usd,
+        )
+        done.append((session.signature, outcomes, cost))
+    names = called([signature for signature, *_ in done])
+    return [
+        Asked(
+            judge=names[signature][0],
+            protocol=names[signature][1],
+            outcomes=tuple(outcomes),
+            signature=signature,
+            cost=cost,
+        )
+        for signature, outcomes, cost in done
+    ]
