@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from twopan.errors import Malformed, Overflow, ProviderError, RateLimited, Unsupported
+from twopan.errors import Malformed, Overflow, ProviderError, RateLimited
 from twopan.providers import Completion, FinishReason, Request, TokenLogprobs, Usage
 from twopan.providers.faults import Fault
 from twopan.providers.wire import Reply, Timeouts, Wire, checked_url
@@ -95,13 +95,15 @@ class OpenAI:
         Raises a ProviderError, or Overflow where the prompt did not fit the model's context.
         """
         if request.continuation is not None:
-            raise Unsupported("chat completions do not tell how probable a given reply would be")
+            from twopan.providers.weighing import weigh  # which reads replies as we do here
+
+            return await weigh(self._wire, request, self.capabilities)
         learnt: set[Lesson] = set()
         while True:
             can = self.capabilities.get(request.model, Capabilities())
             body = request_body(request, can)
             reply = await self._wire.post("chat/completions", body)
-            heard = _heard(reply, request, adapted(request, can))
+            heard = read_reply(reply, request, adapted(request, can))
             fault = reply.fault or self._fault_inside(reply)
             if fault is None or _was_filtered(reply.data):
                 return self._checked(heard, reply, request)
@@ -109,7 +111,7 @@ class OpenAI:
                 return msgspec.structs.replace(heard, text="", finish_reason="content_filter")
             error = fault.error()
             if not reply.fault or heard.usage != Usage():
-                raise _with_charge(error, heard)  # asking again is for those who keep the accounts
+                raise with_charge(error, heard)  # asking again is for those who keep the accounts
             new = [lesson for lesson in lessons(fault, body) if lesson not in learnt]
             if not new or isinstance(error, Overflow | RateLimited):
                 raise error
@@ -128,12 +130,12 @@ class OpenAI:
         """What was heard, if it is an answer to the whole of the request."""
         choice, host = _first_choice(reply.data), self._wire.host
         if choice is None:
-            raise _with_charge(Malformed(f"{host} answered without any choice"), heard)
+            raise with_charge(Malformed(f"{host} answered without any choice"), heard)
         finish, (text, _) = _finish_reason(choice), _text(choice, request)
         if finish is None or (text is None and finish == "stop" and not _thought(choice)):
             reason = self._wire.shown(str(choice.get("finish_reason")))
             line = f"{host} answered without text (finish_reason {reason})"
-            raise _with_charge(Malformed(line), heard)
+            raise with_charge(Malformed(line), heard)
         counted = heard.usage.input
         least = sum(fewest(message.text) for message in request.messages)
         if finish in ("stop", "length") and counted and prompt_truncated(counted, least):
@@ -141,11 +143,11 @@ class OpenAI:
                 f"{host} counted {counted} tokens in a prompt of at least {least}: the judge did"
                 " not see the whole prompt; give the server a larger context"
             )
-            raise _with_charge(Overflow(line), heard)
+            raise with_charge(Overflow(line), heard)
         return heard
 
 
-def _with_charge(error: ProviderError | Overflow, heard: Completion) -> ProviderError | Overflow:
+def with_charge(error: ProviderError | Overflow, heard: Completion) -> ProviderError | Overflow:
     """The error, with what was charged for; that is unknown where the server states no tokens."""
     if heard.usage != Usage():
         error.completion = heard
@@ -266,7 +268,7 @@ def lessons(fault: Fault, body: Mapping[str, Any]) -> list[Lesson]:
 # ---- reading -----------------------------------------------------------------------------------
 
 
-def _heard(reply: Reply, request: Request, changed: tuple[str, ...]) -> Completion:
+def read_reply(reply: Reply, request: Request, changed: tuple[str, ...]) -> Completion:
     """What there is to read in a reply, a broken one too: text, tokens, who answered."""
     data = reply.data if isinstance(reply.data, dict) else {}
     choice = _first_choice(data) or {}
