@@ -152,7 +152,7 @@ def test_categories_add_up_by_their_paths_and_none_is_said_twice():
     )
 
 
-def test_a_category_that_a_judge_was_never_given_is_not_held_against_it():
+def test_what_a_judge_was_never_asked_is_counted_and_not_held_against_it():
     pairs = [
         replace(p, item=replace(p.item, category=name))
         for p, name in zip(labelled("aa"), "XY", strict=True)
@@ -160,8 +160,9 @@ def test_a_category_that_a_judge_was_never_given_is_not_held_against_it():
     result = meta_evaluate(pairs, [trial("aa _")], trivial=False)
     assert "Y" not in result.cells[0]
     assert result.cells[0]["X"].accuracy.estimate == 1
-    # But where it was given some, what is missing is missing.
-    assert result.cells[0]["all"].accuracy.estimate == 0.5
+    found = result.cells[0]["all"]
+    assert (found.accuracy.estimate, found.pairs) == (1, 1)
+    assert dict(found.unjudged) == {"not_recorded": 1}
 
 
 def test_judges_are_compared_on_the_pairs_that_both_were_given():

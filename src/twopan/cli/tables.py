@@ -18,7 +18,9 @@ def meta_evaluation(found: "MetaEvaluation") -> None:
     from twopan.pipelines.cells import POLICIES
     from twopan.pipelines.meta_evaluate import ALL
 
-    overall = [(trial, cells[ALL]) for trial, cells in zip(found.trials, found.cells, strict=True)]
+    # A judge that was asked about nothing that people decided has no cells.
+    measured = [n for n, cells in enumerate(found.cells) if cells]
+    overall = [(found.trials[n], found.cells[n][ALL]) for n in measured]
     level = f"{100 * found.level:g}%"
     draw(
         f"Agreement with people, {level} intervals; a tie counts half, no verdict nothing",
@@ -41,7 +43,7 @@ def meta_evaluation(found: "MetaEvaluation") -> None:
             [f"{label(name, names)}\n{len(found.categories[name])}" for name in names],
             (
                 (trial, *(ranged(cells[n].accuracy) if n in cells else "" for n in names))
-                for trial, cells in zip(found.trials, found.cells, strict=True)
+                for trial, cells in ((found.trials[n], found.cells[n]) for n in measured)
             ),
         )
     draw(
@@ -56,7 +58,9 @@ def meta_evaluation(found: "MetaEvaluation") -> None:
                 *(percent(lengths.get(side)) for side in ("longer", "shorter")),
                 "\n".join(f"{n} {reason}" for reason, n in cell.unjudged.items()) or "0",
             )
-            for (trial, cell), lengths in zip(overall, found.by_length, strict=True)
+            for (trial, cell), lengths in zip(
+                overall, (found.by_length[n] for n in measured), strict=True
+            )
         ),
     )
     if any(cell.tied or cell.ties.estimate for trial, cell in overall if not trial.trivial):

@@ -2,9 +2,10 @@
 
 The rules of counting, the same for every judge. A verdict that is right counts 1, a tie ½ where
 people saw a difference, anything else 0. **A pair without a verdict counts 0 and stays in the
-denominator.** Pairs that people called a tie have no right side; they are left out, but for the
-policy ``three-way``. ``POLICIES`` says what a tie may be worth instead. Votes on one item hang
-together, so intervals take items as clusters.
+denominator**, unless the judge was never asked: what a record lacks is counted, and left out.
+Pairs that people called a tie have no right side; they are left out, but for the policy
+``three-way``. ``POLICIES`` says what a tie may be worth instead. Votes on one item hang together,
+so intervals take items as clusters.
 
 References
 ----------
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from twopan.data import Pair
+from twopan.errors import NotRecorded
 from twopan.jury import Outcome
 from twopan.stats.agreement import Agreement, cohen_kappa, gwet_ac1
 from twopan.stats.resampling import Estimate, Undefined, mean
@@ -37,14 +39,14 @@ S1 of Zheng et al. (2023)."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Shares have for denominator every pair that people decided, judged or not."""
+    """Shares have for denominator every pair that people decided and the judge was asked about."""
 
     pairs: int
-    """Pairs that people decided."""
+    """Those pairs."""
     tied: int
-    """Pairs that people called a tie."""
+    """Pairs that it was asked about and people called a tie."""
     unjudged: Mapping[str, int]
-    """Pairs without a verdict, tied ones too, by reason."""
+    """Labelled pairs without a verdict by reason, ``not_recorded`` among them."""
     accuracy: Estimate
     """Of the verdicts, which rest on both orders."""
     as_given: Estimate
@@ -73,8 +75,9 @@ Row = tuple[Outcome, Choice, str]
 
 
 def cell(pairs: Sequence[Pair], outcomes: Sequence[Outcome], *, level: float = 0.95) -> Cell:
-    """Count. Raises NoData where people decided none of the pairs."""
-    rows = [(o, p.label, p.item.id) for p, o in zip(pairs, outcomes, strict=True) if p.label]
+    """Count. Raises NoData where the judge was asked about no pair that people decided."""
+    labelled = [(o, p.label, p.item.id) for p, o in zip(pairs, outcomes, strict=True) if p.label]
+    rows = [row for row in labelled if given(row[0])]
     decided = [row for row in rows if row[1] in SIDES]
     settled = [row for row in decided if chosen(row[0]) in SIDES]
 
@@ -96,7 +99,7 @@ def cell(pairs: Sequence[Pair], outcomes: Sequence[Outcome], *, level: float = 0
     return Cell(
         pairs=len(decided),
         tied=len(rows) - len(decided),
-        unjudged=dict(Counter(o.reason for o, *_ in rows if isinstance(o, Unjudged))),
+        unjudged=dict(Counter(o.reason for o, *_ in labelled if isinstance(o, Unjudged))),
         accuracy=accuracy,
         as_given=over_looks(lambda found: fmean(given for given, _ in found)),
         swapped=over_looks(lambda found: fmean(swapped for _, swapped in found)),
@@ -109,6 +112,11 @@ def cell(pairs: Sequence[Pair], outcomes: Sequence[Outcome], *, level: float = 0
         ac1=ac1,
         policies={name: found for name, found in policies.items() if found},
     )
+
+
+def given(outcome: Outcome) -> bool:
+    """Whether the judge was asked. What is not in a record was not."""
+    return isinstance(outcome, Verdict) or outcome.reason != NotRecorded.reason
 
 
 def chosen(outcome: Outcome) -> Choice | None:

@@ -21,9 +21,9 @@ from itertools import accumulate, combinations
 from typing import Any, Generic, TypeVar
 
 from twopan.data import Pair
-from twopan.errors import ConfigError, NotRecorded
+from twopan.errors import ConfigError
 from twopan.jury import Outcome, Rule, majority
-from twopan.pipelines.cells import POLICIES, SIDES, Cell, cell, chosen, right
+from twopan.pipelines.cells import POLICIES, SIDES, Cell, cell, chosen, given, right
 from twopan.pipelines.trivial import TRIVIAL
 from twopan.stats.calibration import Calibration, calibration
 from twopan.stats.paired import Paired, paired_difference
@@ -112,15 +112,14 @@ class MetaEvaluation:
 
     @cached_property
     def cells(self) -> Sequence[Mapping[str, Cell]]:
-        """For each trial: category -> how it did there, where it was given anything to judge."""
+        """For each trial: category -> how it did there, where it was asked about a decided pair."""
         return [dict(self._cells(trial)) for trial in self.trials]
 
     def _cells(self, trial: Trial) -> Iterator[tuple[str, Cell]]:
         for name, numbers in self.categories.items():
-            outcomes = [trial.outcomes[n] for n in numbers]
-            if any(map(given, outcomes)):
-                with suppress(NoData):  # people decided none of these pairs
-                    yield name, cell([self.pairs[n] for n in numbers], outcomes, level=self.level)
+            pairs, outcomes = [self.pairs[n] for n in numbers], [trial.outcomes[n] for n in numbers]
+            with suppress(NoData):
+                yield name, cell(pairs, outcomes, level=self.level)
 
     @cached_property
     def by_length(self) -> Sequence[Mapping[str, Estimate]]:
@@ -266,11 +265,6 @@ class MetaEvaluation:
             ],
             "calibration": found and asdict(found),
         }
-
-
-def given(outcome: Outcome) -> bool:
-    """Whether the judge was asked at all. What is not in a record was not."""
-    return isinstance(outcome, Verdict) or outcome.reason != NotRecorded.reason
 
 
 def probable(verdict: Verdict) -> bool:

@@ -23,7 +23,8 @@ from twopan.jury import Outcome
 from twopan.lines import by_signature, match
 from twopan.looks import Look, assemble, look_of, to_looks
 from twopan.names import nearest
-from twopan.pipelines.meta_evaluate import Trial, given
+from twopan.pipelines.cells import given
+from twopan.pipelines.meta_evaluate import Trial
 from twopan.rows import Row, read_rows, shown
 from twopan.verdict import Choice, Unjudged
 
