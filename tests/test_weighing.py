@@ -27,7 +27,7 @@ from twopan.prices import Price
 from twopan.protocols import both_orders
 from twopan.protocols.likelihood import total
 from twopan.providers import Message, Request, Usage
-from twopan.providers.openai import OpenAI
+from twopan.providers.openai import Capabilities, OpenAI
 from twopan.providers.wire import LARGEST_REPLY
 from twopan.secret import Secret
 from twopan.verdict import Choice
@@ -173,6 +173,12 @@ def test_a_model_without_a_system_role_hears_its_words_from_the_user():
         assert server.requests[1].json["messages"] == [
             {"role": "user", "content": "You write.\n\nAdd 2 and 2."}
         ]
+
+
+def test_what_a_model_refuses_in_a_chat_is_no_part_of_a_weighing():
+    with serve(otherwise=Vllm()) as server:
+        judge = OpenAI(server.url, capabilities={"m": Capabilities(temperature=False, seed=False)})
+        assert weigh(server, "GOOD", provider=judge).adapted == ()
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ class Vllm:
         """GOOD is likelier after a prompt with "Add" in it; nothing else is so simple."""
         if self.piece(token).strip() == b"GOOD":
             return -1.0 if any(b"Add" in self.piece(each) for each in before) else -6.0
-        return -0.25 - hashlib.sha256(bytes(str([*before, token]), "ascii")).digest()[0] / 64
+        read = b"|".join(map(self.piece, [*before, token]))  # by what they say: numbers vary
+        return -0.25 - hashlib.sha256(read).digest()[0] / 256
 
     def _tokenize(self, asked: dict[str, Any]) -> dict[str, Any]:
         if "messages" in asked:
