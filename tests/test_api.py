@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from conftest import make_pairs
@@ -52,6 +53,24 @@ def test_a_jury_is_several_judges(spec, tmp_path):
 def test_the_same_judge_twice_is_no_jury(spec, tmp_path):
     with pytest.raises(twopan.TwopanError, match="named twice"):
         twopan.run(twopan.judge_pairs(make_pairs(1), judge=[spec, spec], ledger=tmp_path / "l"))
+
+
+def test_judges_are_measured_against_labels(spec, tmp_path):
+    pairs = [replace(pair, label=twopan.Choice.A) for pair in make_pairs(6)]
+    ledger = tmp_path / "l.sqlite"
+    found = twopan.run(
+        twopan.meta_evaluate(
+            [*pairs, replace(pairs[0], label=twopan.Choice.B)],
+            judge=spec,
+            protocols=[None, "pairwise+odds"],
+            ledger=ledger,
+        )
+    )
+    assert [t.protocol for t in found.trials[:2]] == ["pairwise", "pairwise+odds"]
+    assert found.cells[0]["all"].accuracy.estimate == pytest.approx(6 / 7)
+    assert found.trials[0].cost.requests == 12
+    with pytest.raises(twopan.TwopanError, match="none of 2 pairs says which"):
+        twopan.run(twopan.meta_evaluate(make_pairs(2), judge=spec, ledger=ledger))
 
 
 def test_a_null_model_is_not_decided_upon_unless_that_is_wanted(spec, tmp_path):

@@ -240,6 +240,30 @@ async def test_what_a_call_did_not_cost_is_put_back(client_of):
         await client.complete(request("11", max_tokens=1_000_000), text_of)
 
 
+async def test_a_reply_that_is_only_weighed_is_paid_for_as_input(client_of):
+    provider = Provider("A")
+    price = Price(input=1_000_000.0, output=0.0)  # a dollar a token
+    client = client_of(provider, price=price, budget=Budget(usd=50.0))
+    with pytest.raises(BudgetReached):
+        await client.complete(request("?", continuation="word " * 100), text_of)
+    assert provider.calls == 0
+
+
+async def test_what_was_used_is_counted_once_however_it_was_come_by(client_of):
+    reply = Completion(text="A", usage=Usage(input=10, output=1))
+    price = Price(input=1.0, output=1.0)
+    first = client_of(Provider(reply), price=price)
+    for text in "aab":
+        await first.complete(request(text), text_of)
+    again = client_of(Provider(reply), price=price)
+    for text in "ab":
+        await again.complete(request(text), text_of)
+    assert again.meter.calls == 0
+    for client in (first, again):
+        assert (client.used.calls, client.used.input_tokens) == (2, 20)
+        assert client.used.cost_usd == pytest.approx(22e-6)
+
+
 @pytest.mark.parametrize("limit", [{"calls": 5}, {"usd": 5.0}])
 async def test_calls_under_way_count_against_the_budget(client_of, limit):
     reply = Completion(text="A", usage=Usage(output=1_000_000))

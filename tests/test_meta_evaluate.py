@@ -227,7 +227,7 @@ def test_pairs_that_nobody_labelled_are_left_out_and_counted():
     result = meta_evaluate(labelled("a?b"), [trial("aa aa bb")])
     assert (len(result.pairs), result.unlabelled, len(result.trials[0].outcomes)) == (2, 1, 2)
     assert result.cells[0]["all"].accuracy.estimate == 1
-    with pytest.raises(ConfigError, match="none of the 2 pairs says which"):
+    with pytest.raises(ConfigError, match="none of 2 pairs says which"):
         meta_evaluate(labelled("?-"), [trial("aa aa")])
 
 

@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from twopan.api import gate as gate
     from twopan.api import judge_pairs as judge_pairs
+    from twopan.api import meta_evaluate as meta_evaluate
     from twopan.client import Budget as Budget
     from twopan.concurrency import run as run
     from twopan.data import Item as Item
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from twopan.judges import Spec as Spec
     from twopan.ledger import Ledger as Ledger
     from twopan.pipelines.gate import Gate as Gate
+    from twopan.pipelines.meta_evaluate import MetaEvaluation as MetaEvaluation
+    from twopan.protocols.nway import Best as Best
+    from twopan.protocols.nway import best_of as best_of
     from twopan.report import render_gate as render_gate
     from twopan.rubric import Rubric as Rubric
     from twopan.session import open_session as open_session
@@ -32,9 +36,12 @@ if TYPE_CHECKING:
 # What is public, and where it lives. A name is imported when it is first used, so that
 # `import twopan` costs nothing.
 _HOME = {
-    "gate": "api", "judge_pairs": "api", "Budget": "client", "run": "concurrency",
+    "gate": "api", "judge_pairs": "api", "meta_evaluate": "api",
+    "Budget": "client", "run": "concurrency",
     "Item": "data", "Pair": "data", "Response": "data",
     "read_pairs": "datasets", "read_pairs_file": "datasets", "TwopanError": "errors",
+    "MetaEvaluation": "pipelines.meta_evaluate",
+    "best_of": "protocols.nway", "Best": "protocols.nway",
     "Judge": "judge", "Spec": "judges", "Ledger": "ledger", "Gate": "pipelines.gate",
     "render_gate": "report", "Rubric": "rubric", "open_session": "session",
     "Choice": "verdict", "Comparison": "verdict", "Preference": "verdict",

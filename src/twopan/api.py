@@ -19,6 +19,9 @@ from twopan.jury import judge_pairs as judge_pairs_by
 from twopan.ledger import Ledger, default_path
 from twopan.pipelines.gate import Gate, Score
 from twopan.pipelines.gate import gate as gate_by
+from twopan.pipelines.meta_evaluate import Cost, MetaEvaluation, distinct, require_labels
+from twopan.pipelines.meta_evaluate import meta_evaluate as meta_evaluate_by
+from twopan.pipelines.recorded import read_trials, trials
 from twopan.rubric import Rubric, load
 from twopan.screen import screen
 from twopan.session import Session, open_session
@@ -59,6 +62,40 @@ async def gate(
             workers=opened.workers,
             each=opened.keep,
         )
+
+
+async def meta_evaluate(
+    pairs: Pairs | Sequence[Pair],
+    judge: Judges = "local",
+    *,
+    protocols: Sequence[str | None] = (None,),
+    verdicts: str | Path | None = None,
+    rubric: str | Rubric = "helpfulness",
+    ledger: str | Path | None = None,
+    level: float = 0.95,
+    **session: Any,
+) -> MetaEvaluation:
+    """How far do judges agree with what people preferred (the ``label`` of each pair)?
+
+    Every judge in every protocol is a trial; None is the judge's own protocol. With ``verdicts``,
+    a file of recorded ones, nobody is asked. The result's ``cells`` hold the shares of each trial
+    by category, its ``differences`` those on the same pairs.
+    """
+    labelled = _list(pairs)
+    require_labels(labelled)
+    if verdicts is not None:
+        return meta_evaluate_by(labelled, read_trials(verdicts, labelled), level=level)
+    once, places = distinct(labelled)
+    done = []
+    for protocol in protocols:
+        for one in [judge] if isinstance(judge, str | Spec) else judge:
+            async with _opened(one, ledger, rubric, protocol=protocol, **session) as opened:
+                found = await judge_pairs_by(
+                    opened.jury, once, workers=opened.workers, each=opened.keep
+                )
+                cost = Cost.of(opened.used(), len(once))
+                done.append((opened.signature, [found[place] for place in places], cost))
+    return meta_evaluate_by(labelled, trials(done), level=level)
 
 
 async def judge_pairs(

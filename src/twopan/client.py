@@ -109,7 +109,7 @@ class Budget:
                     "a budget in money needs the model's price; give one under [judges.NAME] in"
                     " the config file, or a budget in calls"
                 )
-            prompt = sum(tokens.most(message.text) for message in request.messages)
+            prompt = sum(tokens.most(text) for text in request.texts)
             most = price.cost(Usage(input=prompt, output=request.max_tokens))
             while self.used_usd + most > self.usd:
                 if not self.under_way:

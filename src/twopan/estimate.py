@@ -60,13 +60,12 @@ class Rehearsal(Client):
         if request.key in self.asked:
             return Completion(text=STAND_IN)
         self.asked.add(request.key)
-        texts = [message.text for message in request.messages]
         self.fewest = Usage(
-            input=self.fewest.input + sum(map(tokens.fewest, texts)),
+            input=self.fewest.input + sum(map(tokens.fewest, request.texts)),
             output=self.fewest.output + ONE_LINE,
         )
         self.most = Usage(
-            input=self.most.input + sum(map(tokens.most, texts)),
+            input=self.most.input + sum(map(tokens.most, request.texts)),
             output=self.most.output + request.max_tokens,
         )
         self.meter.calls += 1

@@ -41,8 +41,8 @@ def ask_all(
 
     ``total`` of ``what`` are judged in each. Raises what ended a run early.
     """
-    from twopan.pipelines.meta_evaluate import Asked, Cost
-    from twopan.pipelines.recorded import called
+    from twopan.pipelines.meta_evaluate import Cost
+    from twopan.pipelines.recorded import trials
 
     done: list[tuple[str, Sequence[T], Cost]] = []
     began = time.monotonic()
@@ -55,23 +55,5 @@ def ask_all(
         outcomes, session = judged(
             replace(options, deadline=left), total, work, budget=budget, title=title, what=what
         )
-        used = session.used()
-        cost = Cost(
-            judgements=total,
-            requests=used.calls,
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-            usd=None if used.unpriced else used.cost_usd,
-        )
-        done.append((session.signature, outcomes, cost))
-    names = called([signature for signature, *_ in done])
-    return [
-        Asked(
-            judge=names[signature][0],
-            protocol=names[signature][1],
-            outcomes=tuple(outcomes),
-            signature=signature,
-            cost=cost,
-        )
-        for signature, outcomes, cost in done
-    ]
+        done.append((session.signature, outcomes, Cost.of(session.used(), total)))
+    return trials(done)

@@ -143,8 +143,10 @@ def meta_evaluate(
     asked = each_alone(options, options.judge, protocols) if options.verdicts is None else []
     if options.dry_run and asked:
         from twopan.estimate import estimate
+        from twopan.pipelines.meta_evaluate import distinct
 
-        show.dry_runs(asked, lambda jury: estimate(jury, distinct(data.pairs)))
+        once, _ = distinct(data.pairs)
+        show.dry_runs(asked, lambda jury: estimate(jury, once))
         return 0
     from twopan.pipelines.meta_evaluate import juries, meta_evaluate
 
@@ -163,8 +165,9 @@ def meta_evaluate(
 
 def run(asked: Sequence[Options], pairs: Sequence[Pair]) -> "list[Trial]":
     """What every judge says of every pair; pairs on which several people voted are judged once."""
-    once = distinct(pairs)
-    places = [{key(pair): place for place, pair in enumerate(once)}[key(pair)] for pair in pairs]
+    from twopan.pipelines.meta_evaluate import distinct
+
+    once, places = distinct(pairs)
 
     async def work(session: Session, advance: Advance) -> Sequence[Outcome]:
         return await judge_pairs(
@@ -173,15 +176,6 @@ def run(asked: Sequence[Options], pairs: Sequence[Pair]) -> "list[Trial]":
 
     found = ask_all(asked, len(once), work, what="pairs")
     return [replace(t, outcomes=tuple(t.outcomes[place] for place in places)) for t in found]
-
-
-def key(pair: Pair) -> tuple[str, ...]:
-    return pair.item.id, pair.a.system, pair.b.system, pair.a.text, pair.b.text
-
-
-def distinct(pairs: Sequence[Pair]) -> list[Pair]:
-    """Each pair once, however many people voted on it."""
-    return list({key(pair): pair for pair in reversed(pairs)}.values())[::-1]
 
 
 def deliver(options: Options, result: "MetaEvaluation", data: Pairs) -> None:

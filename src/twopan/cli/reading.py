@@ -11,6 +11,7 @@ from twopan.datasets import Pairs, read_pairs, read_pairs_file
 from twopan.errors import ConfigError
 from twopan.formats import load
 from twopan.names import nearest
+from twopan.pipelines.meta_evaluate import require_labels
 from twopan.rows import shown
 from twopan.verdict import Choice
 
@@ -66,12 +67,7 @@ def read_labelled(
     if categories:
         of = [p for p in found.pairs if any(below(p.item.category, c) for c in categories)]
         found = replace(found, pairs=of)
-    if not any(p.label in (Choice.A, Choice.B) for p in found.pairs):
-        raise ConfigError(
-            f"{shown(str(path))}: none of {len(found.pairs)} pairs says which response people"
-            " preferred, so there is nothing to hold a judge against: add a column label with a,"
-            " b or tie, or say which column it is, as in --map label=COLUMN"
-        )
+    require_labels(found.pairs)
     return limited(found, options)
 
 

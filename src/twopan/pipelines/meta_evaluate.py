@@ -20,6 +20,7 @@ from functools import cached_property
 from itertools import accumulate, combinations
 from typing import Any, Generic, TypeVar
 
+from twopan.client import Meter
 from twopan.data import Pair
 from twopan.errors import ConfigError
 from twopan.jury import Outcome, Rule, majority
@@ -46,6 +47,16 @@ class Cost:
     output_tokens: int
     usd: float | None
     """At the prices of now; None where the model has none."""
+
+    @classmethod
+    def of(cls, used: Meter, judgements: int) -> "Cost":
+        return cls(
+            judgements=judgements,
+            requests=used.calls,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            usd=None if used.unpriced else used.cost_usd,
+        )
 
 
 T = TypeVar("T")
@@ -292,12 +303,8 @@ def meta_evaluate(
         Where nobody said of any two responses which is better.
     """
     pairs = tuple(pairs)
+    require_labels(pairs)
     labelled = [n for n, pair in enumerate(pairs) if pair.label is not None]
-    if not any(pairs[n].label in SIDES for n in labelled):
-        raise ConfigError(
-            f"none of the {len(pairs)} pairs says which response people preferred, so there is"
-            " nothing to hold a judge against: add a column label with a, b or tie"
-        )
     kept = tuple(pairs[n] for n in labelled)
     return MetaEvaluation(
         pairs=kept,
@@ -308,6 +315,24 @@ def meta_evaluate(
         level=level,
         unlabelled=len(pairs) - len(kept),
     )
+
+
+def require_labels(pairs: Sequence[Pair]) -> None:
+    """Raise ConfigError where there is nothing to hold a judge against."""
+    if not any(pair.label in SIDES for pair in pairs):
+        raise ConfigError(
+            f"none of {len(pairs)} pairs says which response people preferred, so there is nothing"
+            " to hold a judge against: add a column label with a, b or tie, or say which column it"
+            " is, as in --map label=COLUMN"
+        )
+
+
+def distinct(pairs: Sequence[Pair]) -> tuple[list[Pair], list[int]]:
+    """Each pair once, however many people voted on it; and where in these each of ``pairs`` is."""
+    keys = [(p.item.id, p.a.system, p.b.system, p.a.text, p.b.text) for p in pairs]
+    place = {key: n for n, key in enumerate(dict.fromkeys(keys))}
+    once = {place[key]: pair for key, pair in zip(reversed(keys), reversed(pairs), strict=True)}
+    return [once[n] for n in range(len(place))], [place[key] for key in keys]
 
 
 def juries(trials: Sequence[Trial], rule: Rule = majority) -> list[Trial]:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
+from typing import TypeVar
 
 from twopan.data import Pair
 from twopan.datasets import Source
@@ -24,9 +25,11 @@ from twopan.lines import by_signature, match
 from twopan.looks import Look, assemble, look_of, to_looks
 from twopan.names import nearest
 from twopan.pipelines.cells import given
-from twopan.pipelines.meta_evaluate import Trial
+from twopan.pipelines.meta_evaluate import Asked, Cost, Trial
 from twopan.rows import Row, read_rows, shown
 from twopan.verdict import Choice, Unjudged
+
+T = TypeVar("T")
 
 LINES = {"item", "votes", "signature"}
 LOOKS = {"item", "judge", "protocol", "order", "choice"}
@@ -96,6 +99,21 @@ def _of_lines(rows: Iterable[Row], pairs: Sequence[Pair]) -> list[Trial]:
             signature=signature,
         )
         for signature, verdicts in recorded.items()
+    ]
+
+
+def trials(done: Sequence[tuple[str, Sequence[T], Cost]]) -> list[Asked[T]]:
+    """Trials of what judges, told by their signatures, answered."""
+    names = called([signature for signature, *_ in done])
+    return [
+        Asked(
+            judge=names[signature][0],
+            protocol=names[signature][1],
+            outcomes=tuple(outcomes),
+            signature=signature,
+            cost=cost,
+        )
+        for signature, outcomes, cost in done
     ]
 
 

@@ -42,6 +42,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "temperature", float(self.temperature))
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """All that is read, and paid for as input."""
+        return (*(message.text for message in self.messages), self.continuation or "")
+
+    @property
     def key(self) -> str:
         """SHA-256 of the canonical JSON: the identity of the call, in every ledger."""
         # Compared by value: msgspec's own omit_defaults goes by identity for numbers.
