@@ -181,6 +181,8 @@ def run(asked: Sequence[Options], pairs: Sequence[Pair]) -> "list[Trial]":
 def deliver(options: Options, result: "MetaEvaluation", data: Pairs) -> None:
     """Show the result wherever it was asked for."""
     tables.meta_evaluation(result)
+    if options.json != "-":
+        click.echo(result.because)
     show.unjudged([o for trial in result.trials if not trial.trivial for o in trial.outcomes])
     try:
         if options.json is not None:

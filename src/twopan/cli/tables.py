@@ -125,25 +125,19 @@ def signed(e: "Estimate | None") -> str:
 
 def differences(found: "MetaEvaluation", most: int = 20) -> None:
     """Each trial against the first of its judge, and against the first judge of its protocol."""
-    leads: dict[tuple[str | None, str | None], int] = {}
-    for n, trial in enumerate(found.trials):
-        leads.setdefault((trial.judge, None), n)
-        leads.setdefault((None, trial.protocol), n)
     rows = []
-    for d in found.differences:
-        lead, trial = found.trials[d.first], found.trials[d.second]
-        if d.first in (leads[trial.judge, None], leads[None, trial.protocol]):
-            e = d.paired.difference
-            low, high = -100 * e.high, -100 * e.low
-            rows.append(
-                (
-                    f"{trial.name} − {lead.name}",
-                    f"{-100 * e.estimate:+.1f} [{low:+.0f}, {high:+.0f}]",
-                    f"{d.paired.second_only}:{d.paired.first_only}",
-                    f"{d.paired.p_value:.2g}",
-                    str(d.pairs),
-                )
+    for d in found.against_first:
+        lead, trial, e = found.trials[d.first], found.trials[d.second], d.paired.difference
+        low, high = -100 * e.high, -100 * e.low
+        rows.append(
+            (
+                f"{trial.name} − {lead.name}",
+                f"{-100 * e.estimate:+.1f} [{low:+.0f}, {high:+.0f}]",
+                f"{d.paired.second_only}:{d.paired.first_only}",
+                f"{d.paired.p_value:.2g}",
+                str(d.pairs),
             )
+        )
     more = f"; {len(rows) - most} more with --json" if len(rows) > most else ""
     draw(
         f"Differences on the same pairs, in points; exact McNemar test{more}",

@@ -202,6 +202,19 @@ class MetaEvaluation:
         pairs = ((i, j) for i, j in combinations(real, 2) if self._related(i, j))
         return [found for i, j in pairs if (found := self._difference(i, j))]
 
+    @property
+    def against_first(self) -> Sequence[Difference]:
+        """Each trial against the first of its judge, and the first judge of its protocol."""
+        lead: dict[tuple[str | None, str | None], int] = {}
+        for n, trial in enumerate(self.trials):
+            lead.setdefault((trial.judge, None), n)
+            lead.setdefault((None, trial.protocol), n)
+
+        def leads(first: int, other: Trial) -> bool:
+            return first in (lead[other.judge, None], lead[None, other.protocol])
+
+        return [d for d in self.differences if leads(d.first, self.trials[d.second])]
+
     def _related(self, i: int, j: int) -> bool:
         one, other = self.trials[i], self.trials[j]
         return one.judge == other.judge or one.protocol == other.protocol
@@ -233,6 +246,45 @@ class MetaEvaluation:
         return sorted((n for n, k in enumerate(misses) if k), key=lambda n: -misses[n])
 
     @property
+    def ranked(self) -> Sequence[int]:
+        """Numbers of the trials that are judges and have an accuracy, the highest first."""
+        real = [n for n, t in enumerate(self.trials) if not t.trivial and self.cells[n]]
+        return sorted(real, key=lambda n: -self.cells[n][ALL].accuracy.estimate)
+
+    @property
+    def best_trivial(self) -> int | None:
+        found = [n for n, t in enumerate(self.trials) if t.trivial and self.cells[n]]
+        return max(found, key=lambda n: self.cells[n][ALL].accuracy.estimate, default=None)
+
+    @property
+    def because(self) -> str:
+        """What may be said, in a sentence or two, for a person."""
+        if not self.ranked:
+            return "No judge was asked about a pair that people decided."
+        best, *others = self.ranked
+        found = self.cells[best][ALL].accuracy
+        text = (
+            f"{self.trials[best].name} agrees with people on {found.estimate:.1%} of"
+            f" {self.cells[best][ALL].pairs} pairs, {100 * found.level:g}% interval {found.low:.1%}"
+            f" to {found.high:.1%}"
+        )
+        if others and (d := self._difference(best, others[0])):
+            text += f", the most of {len(self.ranked)}; {self._than(others[0], d)}"
+        text += "."
+        if self.best_trivial is not None and (d := self._difference(best, self.best_trivial)):
+            than = self._than(self.best_trivial, d)
+            text += f" It is {than.removeprefix('it is ')}, which understands nothing."
+        return text
+
+    def _than(self, other: int, d: Difference) -> str:
+        e = d.paired.difference
+        shown = (
+            "better than" if e.low > 0 else "worse than" if e.high < 0 else "not told apart from"
+        )
+        points = f"{100 * e.estimate:+.1f} points [{100 * e.low:+.1f}, {100 * e.high:+.1f}]"
+        return f"it is {shown} {self.trials[other].name} ({points} on {d.pairs} pairs)"
+
+    @property
     def coverage(self) -> float:
         """The share of pairs that the judge with the fewest verdicts has one on."""
         return min(
@@ -246,6 +298,7 @@ class MetaEvaluation:
             "pairs": len(self.pairs),
             "unlabelled": self.unlabelled,
             "level": self.level,
+            "because": self.because,
             "policies": POLICIES,
             "trials": [self._trial(n) for n in range(len(self.trials))],
             "differences": [

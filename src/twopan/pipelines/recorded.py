@@ -40,7 +40,7 @@ LLMBAR_CHOICES = {"1": Choice.A, "2": Choice.B, "None": None, None: None}
 
 
 def read_trials(path: Source, pairs: Sequence[Pair]) -> list[Trial]:
-    """What the judges of a file said of these pairs, in the order in which they come.
+    """What the judges of a file said of these pairs, one judge after the other.
 
     A pair that a judge has no verdict on is unjudged, ``not_recorded``. A judge that has none on
     any is left out. Raises DataError, one line a problem, where the file cannot be read, or holds
@@ -65,7 +65,8 @@ def read_trials(path: Source, pairs: Sequence[Pair]) -> list[Trial]:
     found = [trial for trial in trials if any(map(given, trial.outcomes))]
     if not found:
         raise DataError(f"{shown(str(path))}: none of its verdicts is on any of these pairs")
-    return found
+    judges = list(dict.fromkeys(trial.judge for trial in found))
+    return sorted(found, key=lambda trial: judges.index(trial.judge))
 
 
 def select(trials: Sequence[Trial], judges: Sequence[str], protocols: Sequence[str]) -> list[Trial]:

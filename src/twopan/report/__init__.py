@@ -14,10 +14,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from twopan import __version__
+from twopan.pipelines.cells import POLICIES
 from twopan.pipelines.gate import Gate
-from twopan.report import charts, listing, seats
+from twopan.pipelines.meta_evaluate import MetaEvaluation
+from twopan.report import charts, judges, listing, seats
 from twopan.report.texts import shown
 from twopan.saving import check_writable, write
+from twopan.stats.agreement import Agreement
 
 if TYPE_CHECKING:
     import jinja2
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 _WRITTEN_OUT = re.compile(r"(⟨U\+[0-9A-F]{4,6}⟩|\[redacted\])")
 """What we put in the place of a character or of a key."""
 
-__all__ = ["check_writable", "notebook", "render_gate", "write"]
+__all__ = ["check_writable", "notebook", "render_gate", "render_meta_evaluation", "write"]
 
 
 def render_gate(
@@ -54,19 +57,14 @@ def render_gate(
     The same result gives the same page, byte for byte. Where the pairs do not fit, the page says
     which it leaves out.
     """
-    style, script = _text("style.css"), _text("page.js")
-    page = _templates().get_template("page.html")
-    return page.render(
+    carried = listing.of(result, flags)
+    return _page(
+        "page.html",
+        carried,
         gate=result,
         spent=spent,
         notes=notes,
         title=title or f"{result.pairs[0].a.system} against {result.pairs[0].b.system}",
-        style=_as_is(style),
-        style_hash=_hash(style),
-        script=_as_is(script),
-        script_hash=_hash(script),
-        listing=(carried := listing.of(result, flags)),
-        data=_as_is(carried.json),
         carried=frozenset(carried.carried),
         flagged=sum(bool(flags.get(pair.item.id)) for pair in result.pairs),
         seats=seats.of(result),
@@ -76,7 +74,51 @@ def render_gate(
         balance=charts.balance(None if result.rate is None else result.rate.estimate),
         scores=charts.scores(result),
         lengths=charts.lengths(result),
-        version=__version__,
+    )
+
+
+def render_meta_evaluation(
+    result: MetaEvaluation, *, notes: Sequence[str] = (), title: str = "Judges against people"
+) -> str:
+    """The whole report of a meta-evaluation, as HTML; ``notes`` are shown beside what it says.
+
+    The same result gives the same page, byte for byte. Of the pairs on which judges and people part
+    it carries those on which most judges do, as many as fit.
+    """
+    return _page(
+        "judges.html",
+        judges.listing(result),
+        result=result,
+        notes=notes,
+        title=title,
+        balance=charts.balance(None),
+        groups=judges.groups(result),
+        row_name=judges.row_name,
+        short=judges.short,
+        policies=POLICIES,
+        gaps=judges.gaps(result),
+        grids=judges.grids(result),
+        curves=judges.curves(result),
+        priced=[trial for trial in result.trials if trial.cost],
+        voices=judges.MOST_VOICES,
+    )
+
+
+def _page(template: str, rows: listing.Listing, /, **told: Any) -> str:
+    style, script = _text("style.css"), _text("page.js")
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            style=_as_is(style),
+            style_hash=_hash(style),
+            script=_as_is(script),
+            script_hash=_hash(script),
+            listing=rows,
+            data=_as_is(rows.json),
+            version=__version__,
+            **told,
+        )
     )
 
 
@@ -100,6 +142,9 @@ def _templates() -> "jinja2.Environment":
         "shown": lambda text: shown(str(text)),
         "text": _isolated,
         "pct": lambda share: f"{share:.1%}",
+        "pct0": lambda share: f"{100 * share:.0f}",
+        "points": _points,
+        "coefficient": _coefficient,
         "level": lambda level: f"{100 * level:g}%",
         "at": lambda share: f"{100 * share:.2f}%",
         "count": lambda number: f"{number:,}",
@@ -131,6 +176,21 @@ def _text(name: str) -> str:
 def _hash(text: str) -> str:
     """As a content security policy names what it allows."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _points(difference: float) -> str:
+    """
+    >>> _points(0.0881), _points(-0.02)
+    ('+8.8', '−2.0')
+    """
+    return f"{100 * difference:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _coefficient(agreement: Agreement | None) -> str:
+    """A star where it hides how much they agree."""
+    if agreement is None:
+        return "none"
+    return f"{agreement.coefficient.estimate:.2f}{'*' if agreement.skewed else ''}"
 
 
 def _money(usd: float) -> str:

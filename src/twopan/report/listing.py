@@ -1,6 +1,6 @@
 """The pairs as the page carries them: all where they fit, else those to look at first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,27 +38,44 @@ class Listing:
 
 
 def of(gate: Gate, flags: Mapping[str, Sequence[str]]) -> Listing:
-    sizes = _sizes(gate)
-    limit = next((n for n in LONGEST if sum(min(s, n) for s in sizes) <= ROOM), LONGEST[-1])
     kinds = [kind(outcome) for outcome in gate.outcomes]
     urgency = {k: place for place, k in enumerate(FIRST)}
     order = sorted(
         range(len(gate.pairs)), key=lambda i: (urgency.get(kinds[i], len(FIRST)), shuffled(i))
     )
-    cut = _Cut(limit)
-    rows: dict[int, str] = {}
-    room = ROOM
-    for i in order:
-        row = safe_json(_row(i + 1, gate.pairs[i], gate.outcomes[i], flags, cut))
-        room -= len(row.encode())
-        if room < 0 and rows:
-            break
-        rows[i] = row
-    carried = sorted(rows)
     head = {
         "kinds": KINDS,
         "systems": [shown(gate.pairs[0].a.system), shown(gate.pairs[0].b.system)],
     }
+    return packed(
+        head,
+        order,
+        lambda i, cut: _row(i + 1, gate.pairs[i], gate.outcomes[i], flags, cut),
+        _sizes(gate),
+    )
+
+
+def packed(
+    head: Mapping[str, Any],
+    order: Sequence[int],
+    row: "Callable[[int, Cut], dict[str, Any]]",
+    sizes: Sequence[int],
+) -> Listing:
+    """As many rows as there is room for, taken in this order and carried in that of the data.
+
+    ``sizes`` are the lengths of all texts, from which the limit of a single one is found.
+    """
+    limit = next((n for n in LONGEST if sum(min(s, n) for s in sizes) <= ROOM), LONGEST[-1])
+    cut = Cut(limit)
+    rows: dict[int, str] = {}
+    room = ROOM
+    for i in order:
+        made = safe_json(row(i, cut))
+        room -= len(made.encode())
+        if room < 0 and rows:
+            break
+        rows[i] = made
+    carried = sorted(rows)
     body = ",\n".join(rows[i] for i in carried)
     return Listing(
         json=f'{safe_json(head)[:-1]},"rows":[{body}]}}',
@@ -80,7 +97,7 @@ def safe_json(value: Any) -> str:
     return text
 
 
-class _Cut:
+class Cut:
     """Makes a text fit to be shown, cuts it where it is too long, and counts how often it did."""
 
     def __init__(self, limit: int) -> None:
@@ -96,7 +113,7 @@ class _Cut:
 
 
 def _row(
-    number: int, pair: Pair, outcome: Outcome, flags: Mapping[str, Sequence[str]], cut: _Cut
+    number: int, pair: Pair, outcome: Outcome, flags: Mapping[str, Sequence[str]], cut: Cut
 ) -> dict[str, Any]:
     row: dict[str, Any] = {
         "no": number,
@@ -116,7 +133,7 @@ def _row(
             {
                 "judge": shown(vote.judge.partition("|")[0]),
                 "consistent": vote.consistent,
-                "looks": [_look(vote.a_first, cut), _look(vote.b_first, cut)],
+                "looks": [look_of(vote.a_first, cut), look_of(vote.b_first, cut)],
             }
             for vote in outcome.votes
         ]
@@ -126,7 +143,7 @@ def _row(
     return row
 
 
-def _look(look: Preference, cut: _Cut) -> dict[str, Any]:
+def look_of(look: Preference, cut: Cut) -> dict[str, Any]:
     return {
         "choice": look.choice,
         "p_a": None if look.p_a is None else round(look.p_a, 4),

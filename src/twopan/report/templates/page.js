@@ -75,7 +75,7 @@ function card(row) {
   const head = el("header", "", title, outcome);
   if (row.score !== undefined) {
     head.append(el("span", "score", `score ${row.score.toFixed(2)}`, meter(row)));
-  } else {
+  } else if (row.reason) {
     head.append(el("span", "", text(row.reason)));
   }
   if (row.category !== null) head.append(isolated(row.category));
@@ -99,12 +99,26 @@ function card(row) {
     if (row.votes.length > 1) made.append(el("p", "juror", isolated(vote.judge)));
     made.append(el("div", "sides", look(vote.looks[0], "A"), look(vote.looks[1], "B")));
   }
+  if (row.said) made.append(el("ul", "said", ...row.said.map(opinion)));
   return made;
 }
 
+// What one judge said of a pair that people labelled, and what it wrote where that is carried.
+function opinion(said) {
+  const name = el("span", "who", isolated(said.name));
+  if (said.reason) return el("li", "", name, el("span", "", text(said.reason)));
+  const chose = el("span", said.right ? "agrees" : "parts",
+    said.choice !== "tie" ? CALLED[said.choice] : said.consistent ? "tie" : "inconsistent",
+    said.right ? "" : " ✗");
+  if (!said.looks.length) return el("li", "", name, chose);
+  const looks = said.looks.map(([one, other]) => el("div", "sides", look(one, "A"), look(other, "B")));
+  return el("li", "", el("details", "", el("summary", "", name, chose), ...looks));
+}
+
 function side(row, which, letter) {
-  const won = row.kind === (which ? "baseline" : "candidate");
-  const head = el("h4", "", el("span", "", badge(letter.toUpperCase()), " ", isolated(data.systems[which])),
+  const won = row.said ? row.label === letter : row.kind === (which ? "baseline" : "candidate");
+  const system = (row.systems || data.systems)[which];
+  const head = el("h4", "", el("span", "", badge(letter.toUpperCase()), " ", isolated(system)),
     el("span", "", count(row.lengths[which], "character")));
   return el("div", `side side-${letter}${won ? " preferred" : ""}`, head, quote(row.texts[which]));
 }
@@ -122,12 +136,15 @@ function look(seen, first) {
 
 // ---- the list
 
+const written = (row) => [...(row.votes || []).flatMap((vote) => vote.looks),
+  ...(row.said || []).flatMap((said) => (said.looks || []).flat())].map((seen) => seen.reasoning);
 const words = (row) => [row.id, row.category, row.instruction, row.reference, row.reason, row.detail,
-  ...row.texts, ...row.flags, ...(row.votes || []).flatMap((vote) => vote.looks.map((seen) => seen.reasoning))];
+  ...row.texts, ...row.flags, ...(row.said || []).map((said) => said.name), ...written(row)];
 
 const margin = (row) => (row.score === undefined ? null : Math.abs(row.score - 0.5));
 const ORDERS = {
   data: (one, other) => one.no - other.no,
+  parted: (one, other) => other.parted - one.parted || one.no - other.no,
   certain: (one, other) => (margin(one) ?? 1) - (margin(other) ?? 1) || one.no - other.no,
   margin: (one, other) => (margin(other) ?? -1) - (margin(one) ?? -1) || one.no - other.no,
 };
