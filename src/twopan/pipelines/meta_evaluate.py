@@ -34,6 +34,8 @@ from twopan.verdict import Choice, Unjudged, Verdict
 
 ALL = "all"
 """The category of every pair."""
+PER_BIN = 20
+"""Pairs in a bin of a reliability curve: with fewer its interval says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +192,8 @@ class MetaEvaluation:
         if not told:
             return None
         f, y, items = zip(*told, strict=True)
-        return calibration(f, y, cluster=items, level=self.level)
+        bins = min(max(len(f) // PER_BIN, 2), 10)
+        return calibration(f, y, bins=bins, cluster=items, level=self.level)
 
     @cached_property
     def differences(self) -> Sequence[Difference]:

@@ -79,7 +79,9 @@ function card(row) {
     head.append(el("span", "", text(row.reason)));
   }
   if (row.category !== null) head.append(isolated(row.category));
-  if (row.label) head.append(el("span", "", `people preferred ${CALLED[row.label]}`));
+  if (row.label) {
+    head.append(el("span", "", row.label === "tie" ? "people saw no difference" : `people preferred ${CALLED[row.label]}`));
+  }
   const moved = (row.votes || []).filter((vote) => !vote.consistent).length;
   if (moved && row.kind !== "inconsistent") {
     head.append(el("span", "", `${count(moved, "judge")} changed with the order`));
