@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from twopan.client import Client
 from twopan.data import Item, Pair, Response
@@ -14,6 +15,9 @@ from twopan.providers.scripted import Scripted
 from twopan.rubric import Rubric
 
 ROOT = Path(__file__).parent.parent
+# How long an example takes is a matter of the machine, and no property of the code.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 RUBRIC = Rubric(
     name="test", question="Which is right?", rules="", levels={1: "It is wrong.", 2: "It is right."}
 )

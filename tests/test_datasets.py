@@ -366,7 +366,7 @@ lines = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(lines, max_size=6),
     st.sampled_from([read_responses, read_pairs_file]),
@@ -386,7 +386,7 @@ def test_every_row_is_kept_or_listed_whatever_is_in_the_file(
     assert len(kept) + len(got.bad) == len(rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.integers(0, 9), min_size=1, unique=True),
     st.lists(st.integers(0, 9), min_size=1, unique=True),

@@ -66,7 +66,7 @@ tables = st.integers(1, 4).flatmap(
 
 @pytest.mark.parametrize("packing", PACKED)
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "tsv", "parquet"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(table=tables)
 def test_every_format_and_packing_gives_back_what_was_written(
     tmp_path_factory, kind, packing, table
@@ -88,7 +88,7 @@ def mangled(draw) -> tuple[str, bytes]:
     return f"d.{kind}{packing}", PACKED[packing](bytes(data))[: draw(st.integers(1, 400))]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(mangled())
 def test_a_mangled_file_is_read_or_refused_and_never_a_traceback(tmp_path_factory, file):
     path = write(tmp_path_factory.mktemp("rows"), *file)
