@@ -1,6 +1,7 @@
 # make demo   a judged, debiased decision on example data, with a real model in the process
 # make test   the tests        make lint   style and types      make docs   what the docs show
 # make bench  measurements     make torture  the long suites    make lock   renew the lock files
+# make meta-evaluate LLMBAR=Dataset/LLMBar    the embedded judge against people; hours, resumable
 #
 # Needs Python 3.11 or newer and make; everything else goes into $(VENV).
 
@@ -11,7 +12,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 OUT ?= out
 JOBS ?= auto
 
-.PHONY: demo test lint bench torture docs lock clean
+.PHONY: demo test lint bench torture meta-evaluate docs lock clean
 
 demo: $(VENV)/demo.stamp
 	@mkdir -p $(OUT)
@@ -34,6 +35,12 @@ bench: $(VENV)/test.stamp
 
 torture: $(VENV)/test.stamp
 	TWOPAN_FUZZ=100000 $(BIN)/python -m pytest -n $(JOBS) tests/test_parsing.py tests/test_rows.py tests/test_cli.py
+
+meta-evaluate: $(VENV)/demo.stamp
+	@test -n "$(LLMBAR)" || { echo "say where LLMBar is: make meta-evaluate LLMBAR=path/to/Dataset/LLMBar"; exit 1; }
+	$(BIN)/twopan models pull
+	$(BIN)/twopan models pull qwen2.5-coder-0.5b
+	$(BIN)/python benchmarks/embedded_judge.py "$(LLMBAR)" --ledger $(OUT)/embedded-judge.sqlite
 
 docs: $(VENV)/test.stamp
 	$(BIN)/python docs/make_cli.py

@@ -9,6 +9,7 @@ import pytest
 from published.recorded import columns, needs_data, rows
 from twopan.fields import label
 from twopan.formats import load, mtbench
+from twopan.pipelines.meta_evaluate import Trial, meta_evaluate
 from twopan.verdict import Choice, Comparison, Preference, Verdict
 
 pytestmark = needs_data
@@ -102,6 +103,37 @@ def test_r2_agreement_with_experts_and_among_them(experts, gpt4, turn, ties, pub
     with_gpt4 = [(gpt4[key].choice, vote) for key, of in votes.items() for vote in of]
     among = [two for of in votes.values() for two in combinations(of, 2)]
     assert [agreement(with_gpt4, ties=ties), agreement(among, ties=ties)] == published
+
+
+@pytest.mark.parametrize(
+    ("turn", "three_way", "decided"), [(1, (1343, 66), (859, 85)), (2, (1325, 66), (864, 85))]
+)
+def test_r2_comes_out_of_a_meta_evaluation_as_two_policies(folder, gpt4, turn, three_way, decided):
+    """Setups S1 and S2 are ``three-way`` and ``decided``; votes on a question are one cluster."""
+    pairs = [
+        pair
+        for pair in mtbench.read(folder / FILE, voters=["expert"], turns=[turn]).pairs
+        if (pair.item.id, *sorted((pair.a.system, pair.b.system))) in gpt4
+    ]
+    outcomes = []
+    for pair in pairs:
+        verdict = gpt4[pair.item.id, *sorted((pair.a.system, pair.b.system))]
+        if pair.a.system > pair.b.system:
+            (vote,) = verdict.votes
+            turned = Comparison(
+                judge=vote.judge, a_first=vote.b_first.flipped(), b_first=vote.a_first.flipped()
+            )
+            verdict = Verdict(item_id=pair.item.id, votes=(turned,), choice=turned.choice)
+        outcomes.append(verdict)
+    trial = Trial(judge="gpt-4", protocol="pairwise", outcomes=tuple(outcomes))
+    result = meta_evaluate(pairs, [trial])
+    counts = result.confusion[0]
+    assert sum(counts.values()) == three_way[0]
+    assert sum(n for two, n in counts.items() if Choice.TIE not in two) == decided[0]
+    found = result.cells[0]["all"].policies
+    assert round(100 * found["three-way"].estimate) == three_way[1]
+    assert round(100 * found["decided"].estimate) == decided[1]
+    assert found["three-way"].m == 80, "a question is a cluster"
 
 
 def test_gpt4_contradicts_itself_on_380_of_2400_pairs(gpt4):
