@@ -214,8 +214,9 @@ def _judging(command: Callable[..., Any]) -> Callable[..., Any]:
         "--protocol",
         metavar="NAME",
         help="How the judge is asked (default pairwise): pairwise, pairwise-cot, prepair,"
-        " prepair-star, pointwise, pointwise-direct, likelihood; with +metrics, +reference, +tie,"
-        " +graded or +norules.",
+        " prepair-star, pointwise, pointwise-direct, likelihood, nway, prometheus,"
+        " prometheus-pair, prometheus-prepair; with +metrics, +reference, +tie, +graded,"
+        " +norules, +odds or +likelihood.",
     )
     @click.option(
         "--rubric",
