@@ -22,6 +22,7 @@ from twopan.concurrency import run
 from twopan.data import Item, Pair, Response
 from twopan.datasets import read_pairs_file
 from twopan.formats import load
+from twopan.judges import find_protocol
 from twopan.jury import Outcome, judge_pairs
 from twopan.ledger import Ledger
 from twopan.pipelines.meta_evaluate import MetaEvaluation, Trial, meta_evaluate
@@ -80,7 +81,7 @@ async def judged(
         [f"local:{model}"],
         ledger=ledger,
         protocol=protocol,
-        rubric=load_rubric(RUBRIC),
+        rubric=load_rubric(RUBRIC) if find_protocol(protocol).asks else None,
         offline=offline,
     ) as session:
         each = None if offline else session.keep

@@ -9,11 +9,13 @@ from conftest import make_pairs
 from twopan.data import Response
 from twopan.errors import ConfigError, Unparsed
 from twopan.judge import Settings
-from twopan.judges import ADDITIONS, PROTOCOLS, find_protocol
+from twopan.judges import ADDITIONS, PROTOCOLS, Spec, find_protocol
+from twopan.prompts import Prompts
 from twopan.protocols import both_orders
-from twopan.protocols.likelihood import BETA, MARGIN, NEUTRAL, SIGMA_ODDS, SIGMA_PMI
+from twopan.protocols.likelihood import BETA, MARGIN, NEUTRAL, SIGMA_ODDS, SIGMA_PMI, TAU
 from twopan.providers import Completion, TokenLogprobs
 from twopan.rubric import Rubric
+from twopan.session import seat
 from twopan.verdict import Choice
 
 pytestmark = pytest.mark.anyio
@@ -255,11 +257,36 @@ def listener(request):
 async def test_a_response_that_the_instruction_makes_likelier_wins(judge_that):
     judge, provider = judge_that(lambda p: "", "likelihood")
     provider.reply = listener
-    comparison = await both_orders(judge, PAIR)
+    long = replace(PAIR, a=Response(item_id="0", system="a", text="GOOD " * 20))
+    comparison = await both_orders(judge, long)
     assert (comparison.choice, comparison.consistent) == (Choice.A, True)
     assert len(provider.requests) == 4
     found = await score(judge, "GOOD one")
     assert (found.value, found.score_mode) == (pytest.approx(2 * math.log(2)), "likelihood")
+
+
+async def test_how_much_likelier_is_how_sure_and_nearly_as_likely_is_a_tie(judge_that):
+    judge, provider = judge_that(lambda p: "", "likelihood")
+
+    def weighing(d):
+        """GOOD gains d nats by being asked for, and POOR nothing."""
+
+        def reply(request):
+            gains = request.messages[-1].text != NEUTRAL and "GOOD" in request.continuation
+            logprob = -300.0 + (d if gains else 0.0)
+            text = request.continuation
+            return Completion(text=text, logprobs=(TokenLogprobs(text, ((text, logprob),)),))
+
+        return reply
+
+    provider.reply = weighing(1.1 * MARGIN * TAU)
+    found = await both_orders(judge, PAIR)
+    assert (found.choice, found.consistent) == (Choice.A, True)
+    assert found.log_odds == pytest.approx(1.1 * MARGIN)
+    provider.reply = weighing(0.9 * MARGIN * TAU)
+    near = replace(PAIR, item=replace(PAIR.item, instruction="Another one."))
+    found = await both_orders(judge, near)
+    assert (found.choice, found.a_first.choice) == (Choice.TIE, Choice.A)
 
 
 async def test_what_is_likely_whatever_was_asked_gains_nothing(judge_that):
@@ -336,3 +363,32 @@ async def test_without_token_probabilities_there_is_nothing_to_add_a_likelihood_
     with pytest.raises(Unparsed) as caught:
         await both_orders(judge, PAIR)
     assert caught.value.why == "logprobs_missing"
+
+
+# ---- which protocol a judge has ----
+
+
+def test_the_embedded_judge_listens_unless_something_is_to_be_asked():
+    assert Spec.parse("local").protocol(asked=False) == "likelihood"
+    assert Spec.parse("local").protocol(asked=True) == "pairwise+odds"
+    assert Spec.parse("openai:gpt").protocol(asked=False) == "pairwise"
+
+
+def test_a_rubric_for_a_judge_that_asks_nothing_is_refused():
+    def nobody(spec, provider):
+        raise AssertionError("a client was made")
+
+    with pytest.raises(ConfigError, match="asks nothing, so a rubric changes nothing"):
+        seat(
+            ["openai:m@http://127.0.0.1:9/v1"],
+            protocol="likelihood",
+            rubric=FIVE,
+            prompts=Prompts(),
+            settings=Settings(),
+            client=nobody,
+        )
+
+
+def test_what_asks_nothing_takes_no_additions():
+    with pytest.raises(ConfigError, match=r"after a \+ may stand nothing"):
+        find_protocol("likelihood+metrics")

@@ -34,7 +34,7 @@ async def gate(
     judge: Judges = "local",
     *,
     protocol: str | None = None,
-    rubric: str | Rubric = "helpfulness",
+    rubric: str | Rubric | None = None,
     ledger: str | Path | None = None,
     allow_suspicious: bool = False,
     threshold: float = 0.5,
@@ -70,7 +70,7 @@ async def meta_evaluate(
     *,
     protocols: Sequence[str | None] = (None,),
     verdicts: str | Path | None = None,
-    rubric: str | Rubric = "helpfulness",
+    rubric: str | Rubric | None = None,
     ledger: str | Path | None = None,
     level: float = 0.95,
     **session: Any,
@@ -103,7 +103,7 @@ async def judge_pairs(
     judge: Judges = "local",
     *,
     protocol: str | None = None,
-    rubric: str | Rubric = "helpfulness",
+    rubric: str | Rubric | None = None,
     ledger: str | Path | None = None,
     **session: Any,
 ) -> list[Outcome]:
@@ -116,10 +116,10 @@ async def judge_pairs(
 
 @asynccontextmanager
 async def _opened(
-    judge: Judges, ledger: str | Path | None, rubric: str | Rubric, **session: Any
+    judge: Judges, ledger: str | Path | None, rubric: str | Rubric | None, **session: Any
 ) -> AsyncIterator[Session]:
     judges = [judge] if isinstance(judge, str | Spec) else list(judge)
-    asked = rubric if isinstance(rubric, Rubric) else load(rubric)
+    asked = load(rubric) if isinstance(rubric, str) else rubric
     with Ledger(ledger or default_path()) as book:
         async with open_session(judges, ledger=book, rubric=asked, **session) as opened:
             yield opened

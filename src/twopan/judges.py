@@ -58,7 +58,7 @@ def find_protocol(name: str) -> Protocol:
         if protocol.takes is not None and word not in protocol.takes:
             raise ConfigError(
                 f"protocol {name!r}: {first} takes no +{word}, for its prompt and its answers have"
-                f" a fixed form; after a + may stand {', '.join(protocol.takes)}"
+                f" a fixed form; after a + may stand {', '.join(protocol.takes) or 'nothing'}"
             )
         protocol = replace(protocol, **ADDITIONS[word])
         if word == "likelihood":
@@ -86,8 +86,6 @@ class Spec:
     attempt_timeout: float = 120.0
     """Seconds for one attempt."""
     price: Price | None = None
-    protocol: str = "pairwise"
-    """How it is asked where nobody says how."""
 
     @classmethod
     def parse(cls, text: str) -> "Spec":
@@ -106,6 +104,15 @@ class Spec:
                 " [judges] of your config file"
             )
         return cls(kind=text, model=rest)
+
+    def protocol(self, *, asked: bool) -> str:
+        """How it judges where nobody says how; ``asked``: whether somebody says *what* to ask.
+
+        The embedded judge is better listened to than asked (``docs/embedded-judge.md``).
+        """
+        if self.kind != "local":
+            return "pairwise"
+        return "pairwise+odds" if asked else "likelihood"
 
     def provider(self) -> Provider:
         """Build it. Nothing is loaded and nobody is called yet.

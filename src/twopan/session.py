@@ -121,30 +121,38 @@ def seat(
     specs: Sequence[Spec | str],
     *,
     protocol: str | None,
-    rubric: Rubric,
+    rubric: Rubric | None,
     prompts: Prompts,
     settings: Settings,
     client: Callable[[Spec, Provider], Client],
 ) -> tuple[Judge, ...]:
     """One judge for each spec, each with the client that is made for it.
 
-    Without a ``protocol`` each judge has the one that suits it (``Spec.protocol``).
+    Without a ``protocol`` each judge has the one that suits it (``Spec.protocol``), without a
+    ``rubric`` it is asked for helpfulness.
 
     Raises ConfigError where a spec, the protocol or a prompt is not what it should be. Nobody
     has been called then.
     """
     prompts.check()
     resolved = [Spec.parse(spec) if isinstance(spec, str) else spec for spec in specs]
+    asked = rubric is not None or prompts.directory is not None
+    protocols = [find_protocol(protocol or spec.protocol(asked=asked)) for spec in resolved]
+    if rubric and any(not look.asks for look in protocols):
+        raise ConfigError(
+            f"protocol {protocol} listens and asks nothing, so a rubric changes nothing: leave out"
+            " the one or the other"
+        )
     jury = tuple(
         Judge(
             model=spec.model,
-            protocol=find_protocol(protocol or spec.protocol),
-            rubric=rubric,
+            protocol=look,
+            rubric=rubric or load("helpfulness"),
             client=client(spec, spec.provider()),
             settings=settings,
             prompts=prompts,
         )
-        for spec in resolved
+        for spec, look in zip(resolved, protocols, strict=True)
     )
     if len({judge.signature for judge in jury}) < len(jury):
         raise ConfigError("a jury needs different judges; the same one is named twice")
@@ -197,7 +205,7 @@ async def open_session(
     jury = seat(
         specs,
         protocol=protocol,
-        rubric=rubric or load("helpfulness"),
+        rubric=rubric,
         prompts=prompts or Prompts(),
         settings=settings or Settings(),
         client=client,

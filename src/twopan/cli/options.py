@@ -30,7 +30,7 @@ class Options:
     judge: tuple[str, ...]
     key_env: str | None
     protocol: str | None
-    rubric: str
+    rubric: str | None
     prompts: Path | None
     temperature: float
     max_tokens: int | None
@@ -77,8 +77,8 @@ class Options:
         )
 
     @property
-    def the_rubric(self) -> Rubric:
-        return load_rubric(self.rubric)
+    def the_rubric(self) -> Rubric | None:
+        return None if self.rubric is None else load_rubric(self.rubric)
 
     @property
     def the_prompts(self) -> Prompts:
@@ -213,17 +213,17 @@ def _judging(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--protocol",
         metavar="NAME",
-        help="How the judge is asked (default pairwise): pairwise, pairwise-cot, prepair,"
+        help="How the judge is asked (default pairwise; likelihood for the embedded judge, or"
+        " pairwise+odds with --rubric or --prompts): pairwise, pairwise-cot, prepair,"
         " prepair-star, pointwise, pointwise-direct, likelihood, nway, prometheus,"
         " prometheus-pair, prometheus-prepair; with +metrics, +reference, +tie, +graded,"
         " +norules, +odds or +likelihood.",
     )
     @click.option(
         "--rubric",
-        default="helpfulness",
-        show_default=True,
         metavar="NAME|FILE.toml",
-        help="What the judge is asked. `twopan rubrics` lists those that come along.",
+        help="What the judge is asked (default helpfulness). `twopan rubrics` lists those that"
+        " come along.",
     )
     @click.option(
         "--prompts",

@@ -39,6 +39,8 @@ class Protocol:
     margin: float | None = None
     """The mean log-odds within which both orders together are a tie; None where the two looks must
     agree."""
+    asks: bool = True
+    """Whether it puts the rubric's question to the judge; where not, a rubric changes nothing."""
     takes: tuple[str, ...] | None = None
     """The additions that may follow its name after a ``+``; None where any may."""
 

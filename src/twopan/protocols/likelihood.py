@@ -7,17 +7,21 @@ over the response's tokens: pointwise mutual information (Li et al. 2016), in na
 too small to say which response is better may still find the better one less surprising; what makes
 a text probable whatever was asked, its length and its fluency, stands on both sides and cancels.
 
-It needs a provider that weighs a given reply (``Request.continuation``).
+It needs a provider that weighs a given reply (``Request.continuation``), and asks nothing, so that
+a rubric changes nothing. For a pair, with :math:`d = \operatorname{PMI}(x, a) -
+\operatorname{PMI}(x, b)`,
 
-``pairwise+likelihood`` asks and listens. With :math:`\ell` the log-odds that the judge gives A when
-asked, in one order, and :math:`d = \operatorname{PMI}(x, a) - \operatorname{PMI}(x, b)`,
+.. math:: \operatorname{logit} P(A) = \frac{d}{\tau},
+
+and close to even is a tie. ``pairwise+likelihood`` asks and listens: with the log-odds
+:math:`\ell` of A when asked, in one order,
 
 .. math:: \operatorname{logit} P(A) = \beta \left(
           \frac{\ell}{\sigma_\ell} + \frac{d}{\sigma_d} \right),
 
 both on their own scale and neither preferred. The mean over both orders decides, in which the
-leaning to one position cancels. The scales are frozen; they come from pairs of MT-Bench and the
-embedded judge (``docs/embedded-judge.md``), and were not fitted to what they are reported on.
+leaning to one position cancels. Scales and margin are frozen. They come from the embedded judge on
+pairs of MT-Bench (``docs/embedded-judge.md``), and not from what they are reported on.
 
 References
 ----------
@@ -26,27 +30,29 @@ conversation models. NAACL. arXiv:1510.03055.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 from twopan.concurrency import together
 from twopan.data import Item
 from twopan.errors import Unparsed
 from twopan.judge import Judge
-from twopan.protocols import Look, Protocol, point_protocol
+from twopan.protocols import Look, Protocol
 from twopan.providers import Completion
 from twopan.verdict import Choice, Preference, Score, log_odds, probability
 
 NEUTRAL = "Write something."
 
+TAU = 20.0
+"""Nats of d that multiply the odds by e."""
 SIGMA_ODDS, SIGMA_PMI, BETA = 0.2, 40.0, 0.6
-MARGIN = 0.1
-"""Mean log-odds within which ``pairwise+likelihood`` calls a tie."""
+MARGIN = 0.15
+"""Log-odds within which the likelihoods, or both together, are a tie."""
 
 
-@point_protocol(prompts=["listen"])
-async def likelihood(judge: Judge, item: Item, response: str) -> Score:
-    asked, unasked = await weighed(judge, item, response)
+async def score(judge: Judge, item: Item, response: str) -> Score:
+    asked, unasked = await together(
+        weigh(judge, item.instruction, response), weigh(judge, NEUTRAL, response)
+    )
     return Score(
         value=asked - unasked,
         score_mode="likelihood",
@@ -54,9 +60,42 @@ async def likelihood(judge: Judge, item: Item, response: str) -> Score:
     )
 
 
-async def weighed(judge: Judge, item: Item, response: str) -> Sequence[float]:
-    """log P(response | x) and log P(response | x0), in nats."""
-    return await together(weigh(judge, item.instruction, response), weigh(judge, NEUTRAL, response))
+async def look(judge: Judge, item: Item, a: str, b: str) -> Preference:
+    of_a, of_b = await together(score(judge, item, a), score(judge, item, b))
+    told = f"[A: {of_a.value:.2f}] {of_a.reasoning}\n\n[B: {of_b.value:.2f}] {of_b.reasoning}"
+    return leaning((of_a.value - of_b.value) / TAU, told)
+
+
+def heard(ask: Look) -> Look:
+    async def look(judge: Judge, item: Item, a: str, b: str) -> Preference:
+        asked = await ask(judge, item, a, b)
+        if asked.p_a is None:
+            raise Unparsed(
+                "logprobs_missing", "likelihoods are added to the probability of a verdict"
+            )
+        of_a, of_b = await together(score(judge, item, a), score(judge, item, b))
+        d = of_a.value - of_b.value
+        both = leaning(BETA * (log_odds(asked.p_a) / SIGMA_ODDS + d / SIGMA_PMI))
+        return replace(asked, choice=both.choice, p_a=both.p_a)
+
+    return look
+
+
+def leaning(x: float, reasoning: str = "") -> Preference:
+    """To the side that is likelier, however little; ``x`` are the log-odds of A."""
+    choice = {1: Choice.A, 0: Choice.TIE, -1: Choice.B}[(x > 0) - (x < 0)]
+    return Preference(choice=choice, reasoning=reasoning, p_a=probability(x))
+
+
+likelihood = Protocol(
+    name="likelihood",
+    prompts=("listen",),
+    look=look,
+    score=score,
+    margin=MARGIN,
+    asks=False,
+    takes=(),
+)
 
 
 def listening(asking: Protocol) -> Protocol:
@@ -67,24 +106,6 @@ def listening(asking: Protocol) -> Protocol:
         prompts=(*asking.prompts, *likelihood.prompts),
         margin=MARGIN,
     )
-
-
-def heard(ask: Look) -> Look:
-    async def look(judge: Judge, item: Item, a: str, b: str) -> Preference:
-        asked = await ask(judge, item, a, b)
-        if asked.p_a is None:
-            raise Unparsed(
-                "logprobs_missing", "likelihoods are added to the probability of a verdict"
-            )
-        (a_asked, a_unasked), (b_asked, b_unasked) = await together(
-            weighed(judge, item, a), weighed(judge, item, b)
-        )
-        d = (a_asked - a_unasked) - (b_asked - b_unasked)
-        p_a = probability(BETA * (log_odds(asked.p_a) / SIGMA_ODDS + d / SIGMA_PMI))
-        choice = {1: Choice.A, 0: Choice.TIE, -1: Choice.B}[(p_a > 0.5) - (p_a < 0.5)]
-        return replace(asked, choice=choice, p_a=p_a)
-
-    return look
 
 
 async def weigh(judge: Judge, instruction: str, response: str) -> float:

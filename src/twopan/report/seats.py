@@ -8,8 +8,8 @@ from twopan.pipelines.gate import Gate
 from twopan.verdict import Choice, Comparison
 
 MEASURED = "cc324af070c2ecbf"
-"""The beginning of the fingerprint of qwen2.5-coder-1.5b, which was measured under pairwise."""
-"""The embedded model whose agreement with people was measured; the page quotes the figures."""
+"""The beginning of the fingerprint of qwen2.5-coder-1.5b, the embedded model whose agreement with
+people was measured (docs/embedded-judge.md); the page quotes the figures."""
 
 Embedded = Literal["no", "measured", "unmeasured"]
 

@@ -1,0 +1,73 @@
+"""The page about the embedded judge: tables from what was measured, words from words.md."""
+
+from pathlib import Path
+
+from twopan.pipelines.meta_evaluate import ALL, MetaEvaluation
+from twopan.stats.resampling import Estimate
+
+WORDS = Path(__file__).parent / "embedded" / "words.md"
+SUBSETS = (
+    ("all", ALL),
+    ("Natural", "LLMBar/Natural"),
+    ("Adversarial", "LLMBar/Adversarial"),
+    *((name, f"LLMBar/Adversarial/{name}") for name in ("GPTInst", "GPTOut", "Manual", "Neighbor")),
+)
+
+
+def page(found: MetaEvaluation) -> str:
+    """words.md with ``{{ accuracy }}``, ``{{ orders }}`` and ``{{ differences }}`` filled in."""
+    text = WORDS.read_text(encoding="utf-8")
+    for name, table in (
+        ("accuracy", accuracy(found)),
+        ("orders", orders(found)),
+        ("differences", differences(found)),
+    ):
+        text = text.replace(f"{{{{ {name} }}}}", table)
+    return text
+
+
+def accuracy(found: MetaEvaluation) -> str:
+    rows = []
+    for trial, cells in zip(found.trials, found.cells, strict=True):
+        if trial.judge == "most markdown":
+            continue  # the texts that it counts in are not kept
+        shares = [f"{share(cells[key].accuracy)}" if key in cells else "" for _, key in SUBSETS]
+        rows.append([trial.name, str(cells[ALL].pairs), *shares])
+    return table(["judge · protocol", "pairs", *(name for name, _ in SUBSETS)], rows)
+
+
+def orders(found: MetaEvaluation) -> str:
+    rows = []
+    for trial, cells, lengths in zip(found.trials, found.cells, found.by_length, strict=True):
+        if not trial.trivial:
+            cell = cells[ALL]
+            unjudged = sum(n for why, n in cell.unjudged.items() if why != "not_recorded")
+            parts = (cell.both, cell.consistent, cell.first_position, cell.ties)
+            sides = (lengths.get("longer"), lengths.get("shorter"))
+            rows.append([trial.name, *map(share, (*parts, *sides)), str(unjudged)])
+    heads = ["both right", "consistent", "chose first", "ties", "better is longer", "is shorter"]
+    return table(["judge · protocol", *heads, "unjudged"], rows)
+
+
+def differences(found: MetaEvaluation) -> str:
+    rows = []
+    for d in found.against_first:
+        e = d.paired.difference
+        rows.append(
+            [
+                f"{found.trials[d.second].name} − {found.trials[d.first].name}",
+                f"{-100 * e.estimate:+.1f} [{-100 * e.high:+.0f}, {-100 * e.low:+.0f}]",
+                f"{d.paired.p_value:.2g}",
+                str(d.pairs),
+            ]
+        )
+    return table(["", "points", "p (McNemar)", "pairs"], rows)
+
+
+def share(e: Estimate | None) -> str:
+    return "" if e is None else f"{100 * e.estimate:.1f} [{100 * e.low:.0f}, {100 * e.high:.0f}]"
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
