@@ -29,9 +29,11 @@ from twopan.pipelines.meta_evaluate import MetaEvaluation, Trial, meta_evaluate
 from twopan.rubric import load as load_rubric
 from twopan.session import open_session
 from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
+from twopan.weights import catalogue
 
 HERE = Path(__file__).parent / "embedded"
 PAGE = Path(__file__).parent.parent / "docs" / "embedded-judge.md"
+AGREEMENT = Path(__file__).parent.parent / "src" / "twopan" / "report" / "agreement.csv"
 ITEMS, VERDICTS = HERE / "items.csv", HERE / "verdicts.csv"
 
 MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
@@ -168,6 +170,22 @@ def outcome(judge: str, id: str, margin: str, *looks_and_reason: str) -> Outcome
     return Verdict(item_id=id, votes=(vote,), choice=vote.choice)
 
 
+def tell(found: MetaEvaluation) -> None:
+    """Write what a report may say of the embedded judge: where a whole sample was asked."""
+    with AGREEMENT.open("w", encoding="utf-8", newline="") as file:
+        write = csv.writer(file, lineterminator="\n").writerow
+        write(("weights", "protocol", "subset", "accuracy", "low", "high", "pairs"))
+        for trial, cells in zip(found.trials, found.cells, strict=True):
+            if trial.trivial or cells["all"].pairs < STEPS[0]:
+                continue
+            digest = catalogue()[trial.judge].sha256[:16]
+            for subset in ("Natural", "Adversarial"):
+                of = cells[f"LLMBar/{subset}"]
+                e = of.accuracy
+                shares = (f"{100 * x:.0f}" for x in (e.estimate, e.low, e.high))
+                write((digest, trial.protocol, subset.lower(), *shares, of.pairs))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("llmbar", nargs="?", type=Path, help="Dataset/LLMBar, or a file of pairs")
@@ -183,7 +201,9 @@ def main() -> None:
             collect(ledger, pairs)
     from embedded_page import page
 
-    PAGE.write_text(page(kept()), encoding="utf-8")
+    found = kept()
+    tell(found)
+    PAGE.write_text(page(found), encoding="utf-8")
     print(f"wrote {PAGE}")
 
 

@@ -19,7 +19,7 @@ from twopan.lines import to_line
 from twopan.pipelines.gate import decide
 from twopan.report import check_writable, listing, notebook, render_gate, write
 from twopan.report.charts import kind, lengths, scores, tally
-from twopan.report.seats import embedded, parts
+from twopan.report.seats import agreed, embedded, parts
 from twopan.report.table import COLUMNS, cell, original, write_csv
 from twopan.report.texts import mask, shown, visible
 from twopan.saving import replacing
@@ -184,19 +184,21 @@ def test_what_is_not_known_of_the_cost_is_said():
 
 
 LOCAL = "{}@gguf:3f1a9c20d4b7e851,llama.cpp|prepair@1+2|helpful@3|temperature=0|both orders|twopan"
-MEASURED = "any@gguf:cc324af070c2ecbf,xllamacpp|pairwise@1|r@2|t=0|both orders|v"
+MEASURED = "any@gguf:cc324af070c2ecbf,xllamacpp|likelihood@1|r@2|t=0|both orders|v"
 
 
 def test_the_embedded_judge_comes_with_a_caution():
     text = words_of(page("AAi", signature=MEASURED))
-    assert "not a referee to trust: on LLMBar Natural it agrees with people on about 70%" in text
+    assert "not a referee to trust: asked as here it agreed with people on" in text
+    assert agreed(MEASURED) in text
+    assert re.search(r"\d+% \[\d+, \d+\] of \d+ adversarial pairs of LLMBar", text)
     assert "here it was consistent in 2 of 3 comparisons" in text
 
 
 def test_figures_measured_on_one_model_are_not_quoted_for_another():
     for other in (
         LOCAL.format("qwen2.5-coder-1.5b"),
-        MEASURED.replace("|pairwise@", "|prepair@"),
+        MEASURED.replace("|likelihood@", "|prepair@+graded"),
     ):
         text = words_of(page("AAi", signature=other))
         assert "has not been measured" in text

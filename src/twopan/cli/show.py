@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from twopan.stats.win_rate import WinRate
 
 
-CAUTION = {
-    "no": "",
-    "unmeasured": "an embedded judge that was not measured against people",
-    "measured": "the embedded judge is no referee: it agrees with people on about 70% [57, 80] of"
-    " LLMBar's natural pairs, and on fewer than half of the adversarial ones",
-}
-
-
 def notes(lines: Sequence[str]) -> None:
     """What was noticed in the data, before anything is judged."""
     for line in lines:
@@ -96,7 +88,7 @@ def lines_to(target: str) -> Iterator[Callable[[str], None]]:
 
 def gate(result: "Gate", spent: "Spent | None") -> None:
     """The decision and what it rests on, in a table that fits a terminal."""
-    from twopan.report.seats import embedded
+    from twopan.report.seats import agreed, embedded
 
     table = _table()
     a, b = (visible(p) for p in (result.pairs[0].a.system, result.pairs[0].b.system))
@@ -122,8 +114,10 @@ def gate(result: "Gate", spent: "Spent | None") -> None:
     for name, rate in result.categories.items():
         table.add_row(f"  {visible(name)}", _rate(rate))
     table.add_row("signature", visible(result.signature))
-    if words := CAUTION[embedded(result.signature)]:
-        table.add_row("caution", words)
+    if embedded(result.signature) != "no":
+        known = agreed(result.signature)
+        told = f"agreed with people on {known}" if known else "was not measured against people"
+        table.add_row("caution", f"the embedded judge is no referee: asked like this it {told}")
     _spent(table, spent)
     _print(table)
     unjudged(result.outcomes)

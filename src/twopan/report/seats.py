@@ -1,17 +1,31 @@
 """The jury as the page shows it: for each juror its signature in words, and how steady it was."""
 
+import csv
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Literal
 
 from twopan.judge import PARTS
 from twopan.pipelines.gate import Gate
 from twopan.verdict import Choice, Comparison
 
-MEASURED = "cc324af070c2ecbf"
-"""The beginning of the fingerprint of qwen2.5-coder-1.5b, the embedded model whose agreement with
-people was measured (docs/embedded-judge.md); the page quotes the figures."""
-
 Embedded = Literal["no", "measured", "unmeasured"]
+
+
+@cache
+def agreement() -> dict[tuple[str, str], str]:
+    """(weights, protocol) -> how far the embedded judge agrees with people, in words.
+
+    ``agreement.csv`` is written by ``benchmarks/embedded_judge.py`` from what was measured.
+    """
+    text = files(__package__).joinpath("agreement.csv").read_text(encoding="utf-8")
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        found.setdefault((row["weights"], row["protocol"]), []).append(
+            f"{row['accuracy']}% [{row['low']}, {row['high']}] of {row['pairs']} {row['subset']}"
+        )
+    return {key: f"{' and '.join(parts)} pairs of LLMBar" for key, parts in found.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +35,8 @@ class Seat:
     """(name, value) of each part of the signature."""
     embedded: Embedded
     """Whether a model inside this process judged, and whether that model was measured."""
+    agreement: str
+    """How far, where it was."""
     comparisons: int
     consistent: int
     looks: int
@@ -47,6 +63,7 @@ def _seat(votes: tuple[Comparison, ...]) -> Seat:
         signature=signature,
         parts=parts(signature),
         embedded=embedded(signature),
+        agreement=agreed(signature),
         comparisons=len(votes),
         consistent=sum(vote.consistent for vote in votes),
         looks=len(looks),
@@ -79,9 +96,16 @@ def parts(signature: str) -> tuple[tuple[str, str], ...]:
 
 
 def embedded(signature: str) -> Embedded:
-    """The embedded judge is known by its endpoint, a fingerprint of weights: ``gguf:...``."""
-    model, _, rest = signature.partition("|")
-    if "@gguf:" not in model:
+    if "@gguf:" not in signature.partition("|")[0]:
         return "no"
-    weights, protocol = model.partition("@gguf:")[2], rest.partition("@")[0]
-    return "measured" if weights.startswith(MEASURED) and protocol == "pairwise" else "unmeasured"
+    return "measured" if agreed(signature) else "unmeasured"
+
+
+def agreed(signature: str) -> str:
+    """What was measured of this model under this protocol; nothing for others.
+
+    The embedded judge is known by its endpoint, a fingerprint of weights: ``gguf:...``.
+    """
+    model, _, rest = signature.partition("|")
+    weights = model.partition("@gguf:")[2].partition(",")[0]
+    return agreement().get((weights, rest.partition("@")[0]), "")
