@@ -1,6 +1,7 @@
 """What is said of the embedded judge is what was measured."""
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -45,4 +46,4 @@ def test_a_sample_holds_the_smaller_ones(measured):
     pairs = list(measured.kept().pairs)
     samples = [{p.item.id for p in measured.sample(pairs, size)} for size in measured.STEPS]
     assert [len(sample) for sample in samples] == list(measured.STEPS)
-    assert all(small < large for small, large in zip(samples, samples[1:], strict=False))
+    assert all(small < large for small, large in pairwise(samples))
