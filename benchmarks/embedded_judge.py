@@ -25,7 +25,8 @@ from twopan.formats import load
 from twopan.judges import find_protocol
 from twopan.jury import Outcome, judge_pairs
 from twopan.ledger import Ledger
-from twopan.pipelines.meta_evaluate import MetaEvaluation, Trial, meta_evaluate
+from twopan.pipelines.meta_evaluate import MetaEvaluation, meta_evaluate
+from twopan.pipelines.trials import Trial
 from twopan.rubric import load as load_rubric
 from twopan.session import open_session
 from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
@@ -176,7 +177,7 @@ def tell(found: MetaEvaluation) -> None:
         write = csv.writer(file, lineterminator="\n").writerow
         write(("weights", "protocol", "subset", "accuracy", "low", "high", "pairs"))
         for trial, cells in zip(found.trials, found.cells, strict=True):
-            if trial.trivial or cells["all"].pairs < STEPS[0]:
+            if trial.trivial or cells["all pairs"].pairs < STEPS[0]:
                 continue
             digest = catalogue()[trial.judge].sha256[:16]
             for subset in ("Natural", "Adversarial"):

@@ -67,7 +67,7 @@ def test_judges_are_measured_against_labels(spec, tmp_path):
         )
     )
     assert [t.protocol for t in found.trials[:2]] == ["pairwise", "pairwise+odds"]
-    assert found.cells[0]["all"].accuracy.estimate == pytest.approx(6 / 7)
+    assert found.cells[0]["all pairs"].accuracy.estimate == pytest.approx(6 / 7)
     assert found.trials[0].cost.requests == 12
     with pytest.raises(twopan.TwopanError, match="none of 2 pairs says which"):
         twopan.run(twopan.meta_evaluate(make_pairs(2), judge=spec, ledger=ledger))

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from twopan.errors import ConfigError
 from twopan.pipelines.cells import cell
-from twopan.pipelines.meta_evaluate import Trial, juries, meta_evaluate
+from twopan.pipelines.meta_evaluate import ALL, juries, meta_evaluate
+from twopan.pipelines.trials import Trial
 from twopan.pipelines.trivial import TRIVIAL
 from twopan.stats.win_rate import NoData
 from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
@@ -129,7 +130,9 @@ def test_trivial_judges_stand_beside_every_other_and_do_what_they_are_called():
     pairs = labelled("ab")
     result = meta_evaluate(pairs, [trial("aa bb")])
     assert [t.name for t in result.trials] == ["j · p", *TRIVIAL]
-    found = {t.name: cells["all"] for t, cells in zip(result.trials, result.cells, strict=True)}
+    found = {
+        t.name: cells["all pairs"] for t, cells in zip(result.trials, result.cells, strict=True)
+    }
     assert found["first"].first_position.estimate == 1
     assert (found["first"].both.estimate, found["first"].accuracy.estimate) == (0, 0.5)
     assert found["constant tie"].ties.estimate == 1
@@ -149,7 +152,7 @@ def test_categories_add_up_by_their_paths_and_none_is_said_twice():
     ]
     result = meta_evaluate(pairs, [trial("aa aa bb bb")])
     assert dict(result.categories) == {
-        "all": (0, 1, 2, 3),
+        "all pairs": (0, 1, 2, 3),
         "X/Natural": (0,),
         "X/Bad": (1, 2, 3),
         "X/Bad/One": (1,),
@@ -157,7 +160,7 @@ def test_categories_add_up_by_their_paths_and_none_is_said_twice():
     }
     accuracy = {name: of.accuracy.estimate for name, of in result.cells[0].items()}
     assert accuracy == pytest.approx(
-        {"all": 0.5, "X/Natural": 1, "X/Bad": 1 / 3, "X/Bad/One": 1, "X/Bad/Two": 0}
+        {"all pairs": 0.5, "X/Natural": 1, "X/Bad": 1 / 3, "X/Bad/One": 1, "X/Bad/Two": 0}
     )
 
 
@@ -169,7 +172,7 @@ def test_what_a_judge_was_never_asked_is_counted_and_not_held_against_it():
     result = meta_evaluate(pairs, [trial("aa _")], trivial=False)
     assert "Y" not in result.cells[0]
     assert result.cells[0]["X"].accuracy.estimate == 1
-    found = result.cells[0]["all"]
+    found = result.cells[0]["all pairs"]
     assert (found.accuracy.estimate, found.pairs) == (1, 1)
     assert dict(found.unjudged) == {"not_recorded": 1}
 
@@ -213,8 +216,8 @@ def test_probabilities_are_held_against_labels_where_they_were_given():
     told += [outcome("bb", p_a=(0.1, 0.3)), outcome("aa"), outcome("tt", p_a=(0.5, 0.5))]
     result = meta_evaluate(pairs, [Trial(judge="j", protocol="p", outcomes=tuple(told))])
     found = result.calibrations[0]
-    # The fourth told none, and the fifth has no right side.
-    assert sum(b.n for b in found.bins) == 3
+    # The fourth told none, and the fifth has no right side; each is seen from both responses.
+    assert sum(b.n for b in found.bins) == 2 * 3
     assert found.brier.estimate == pytest.approx((0.3**2 + 0.1**2 + 0.2**2) / 3)
     assert result.calibrations[1] is None
 
@@ -235,8 +238,10 @@ def test_where_judges_and_people_part_most_comes_first():
 def test_pairs_that_nobody_labelled_are_left_out_and_counted():
     result = meta_evaluate(labelled("a?b"), [trial("aa aa bb")])
     assert (len(result.pairs), result.unlabelled, len(result.trials[0].outcomes)) == (2, 1, 2)
-    assert result.cells[0]["all"].accuracy.estimate == 1
+    assert result.cells[0]["all pairs"].accuracy.estimate == 1
     with pytest.raises(ConfigError, match="none of 2 pairs says which"):
+        meta_evaluate(labelled("??"), [trial("aa aa")])
+    with pytest.raises(ConfigError, match="called all 1 pairs a tie"):
         meta_evaluate(labelled("?-"), [trial("aa aa")])
 
 
@@ -250,11 +255,80 @@ def test_a_jury_decides_by_majority_and_a_missing_juror_leaves_it_incomplete():
     assert isinstance(jury.outcomes[2], Unjudged)
 
 
+def test_a_jury_is_seen_as_one_judge_in_either_order():
+    bench = [trial("aa ab ab", "x"), trial("ab aa ba", "y"), trial("bb ab aa", "z")]
+    (jury,) = juries(bench)
+    found = cell(labelled("aaa"), jury.outcomes)
+    # In order: a b, a b, a b of most; the verdicts are ties, for most votes are.
+    assert found.as_given.estimate == 1
+    assert found.swapped.estimate == pytest.approx(1 / 3)
+    assert found.both.estimate == pytest.approx(1 / 3)
+    assert found.consistent.estimate == pytest.approx(1 / 3)
+
+
+def test_a_juror_that_failed_says_more_than_one_that_was_never_asked():
+    for words in (("x", "_"), ("_", "x")):
+        (jury,) = juries([trial(words[0], "x"), trial(words[1], "y")])
+        assert jury.outcomes[0].reason == "unparsed"
+
+
+def test_a_category_of_ones_own_never_stands_for_all_pairs():
+    names = [ALL, "other", "other"]
+    pairs = [
+        replace(p, item=replace(p.item, category=name))
+        for p, name in zip(labelled("aaa"), names, strict=True)
+    ]
+    result = meta_evaluate(pairs, [trial("aa bb bb")])
+    assert len(result.categories[ALL]) == 3
+    assert result.cells[0][ALL].accuracy.estimate == pytest.approx(1 / 3)
+    assert "33.3% of 3 pairs" in result.because
+
+
+def test_the_best_is_sought_among_judges_with_the_same_pairs():
+    few = trial("aa _ _ _", "few")
+    poor, good = trial("bb bb aa aa", "poor"), trial("aa aa aa bb", "good")
+    result = meta_evaluate(labelled("aaaa"), [few, poor, good])
+    assert [result.trials[n].judge for n in result.ranked] == ["good", "poor"]
+    assert result.because.startswith("good · p agrees with people on 75.0% of 4 pairs")
+    assert "1 more had fewer pairs" in result.because
+
+
+def test_it_is_said_where_one_side_is_always_right_and_where_nobody_answered():
+    assert "the same side in every pair" in meta_evaluate(labelled("aa"), [trial("aa bb")]).because
+    assert "same side" not in meta_evaluate(labelled("ab"), [trial("aa bb")]).because
+    silent = meta_evaluate(labelled("ab"), [trial("x x")])
+    assert silent.because == "No judge gave a verdict on any of 2 pairs."
+
+
+def test_ac1_does_not_jump_with_a_single_tie():
+    without = cell(labelled("ab" * 20), [outcome("aa" if n % 4 < 2 else "bb") for n in range(40)])
+    words = ["aa" if n % 4 < 2 else "bb" for n in range(39)] + ["tt"]
+    with_one = cell(labelled("ab" * 20), [outcome(w) for w in words])
+    first, second = (c.ac1.coefficient.estimate for c in (without, with_one))
+    assert abs(first - second) < 0.05
+
+
+def test_every_interval_takes_votes_on_an_item_for_one_cluster():
+    items = make_pairs(4)
+    votes = [replace(p, item=items[n // 5].item) for n, p in enumerate(labelled("ab" * 10))]
+    told = tuple(outcome("aa", p_a=(0.8, 0.7)) for _ in votes)
+    votes = [replace(p, a=replace(p.a, text="longer " * (1 + n % 2))) for n, p in enumerate(votes)]
+    other = Trial(judge="j", protocol="q", outcomes=tuple(outcome("bb") for _ in votes))
+    result = meta_evaluate(votes, [Trial(judge="j", protocol="p", outcomes=told), other])
+    found = result.cells[0][ALL]
+    for e in (found.accuracy, found.first_position, found.both, found.policies["three-way"]):
+        assert e.m == 4
+    assert found.ac1.coefficient.m == 4
+    assert result.calibrations[0].brier.m == 4
+    assert result.differences[0].paired.difference.m == 4
+    assert {e.m for e in result.by_length[0].values()} == {4}
+
+
 def test_all_of_it_is_plain_json():
     pairs = labelled("ab-", category="X")
     told = tuple(outcome("aa", p_a=(0.8, 0.6)) for _ in pairs)
     result = meta_evaluate(pairs, [Trial(judge="j", protocol="p", outcomes=told), trial("x x x")])
     known = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert known["trials"][0]["categories"]["all"]["accuracy"]["m"] == 2
+    assert known["trials"][0]["categories"]["all pairs"]["accuracy"]["m"] == 2
     assert known["trials"][0]["calibration"]["brier"]["estimate"] > 0
     assert known["policies"]["half"].startswith("a tie counts half")

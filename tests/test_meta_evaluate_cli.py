@@ -56,7 +56,7 @@ def trials(done):
     return {t["protocol"] or t["judge"]: t for t in json.loads(done.stdout)["trials"]}
 
 
-def accuracy(trial, category="all"):
+def accuracy(trial, category="all pairs"):
     return trial["categories"][category]["accuracy"]["estimate"]
 
 
@@ -71,7 +71,7 @@ def test_each_protocol_is_measured_and_the_trivial_judges_beside_it(twopan, serv
     (difference,) = json.loads(done.stdout)["differences"]
     assert (difference["first_only"], difference["second_only"]) == (8, 0)
     assert len(server.requests) == 32
-    for words in ("Agreement with people", "Accuracy by category", "no judge at all", "McNemar"):
+    for words in ("Agreement with people", "Accuracy by category", "no judge at all", "sign test"):
         assert words in done.stderr
     assert max(map(len, done.stderr.splitlines())) <= 80
 
@@ -138,7 +138,7 @@ def test_people_who_voted_on_the_same_pair_are_counted_and_it_is_judged_once(
     args = ("meta-evaluate", path, "--format", "mtbench", *judge(server))
     found = trials(twopan(*args, "--json", "-", check=0))["pairwise"]
     assert len(server.requests) == 2
-    cell = found["categories"]["all"]
+    cell = found["categories"]["all pairs"]
     assert (cell["pairs"], cell["tied"]) == (3, 1)
     assert cell["accuracy"]["estimate"] == pytest.approx(2 / 3)
     assert cell["accuracy"]["m"] == 1, "votes on one item are one cluster"
@@ -184,10 +184,59 @@ def test_a_judge_that_leaves_many_pairs_unjudged_is_measured_and_the_run_is_no_s
     with serve(otherwise=lambda seen: completion("I cannot say.")) as server:
         args = ("meta-evaluate", save(ROWS), *judge(server), "--json", "-")
         done = twopan(*args, check=3)
-    cell = trials(done)["pairwise"]["categories"]["all"]
+    cell = trials(done)["pairwise"]["categories"]["all pairs"]
     assert cell["unjudged"] == {"unparsed": 8}
     assert cell["accuracy"]["estimate"] == 0
     assert "8 unparsed" in done.stderr
+
+
+def test_pairs_without_a_label_are_said_and_not_paid_for(twopan, server, save):
+    rows = [{**row, "label": row["label"] if n > 5 else None} for n, row in enumerate(ROWS)]
+    done = twopan("meta-evaluate", save(rows), *judge(server), "--limit", "2", check=0)
+    assert "6 pairs without a label were left out" in done.stderr
+    assert len(server.requests) == 4
+
+
+def test_what_is_wrong_with_the_last_judge_is_said_before_the_first_is_paid(twopan, server, save):
+    path = save([{key: value for key, value in row.items() if key != "reference"} for row in ROWS])
+    nobody = ("--judge", "openai:gpt-none")
+    for args, says in (
+        ((*judge(server), *nobody), "OPENAI_API_KEY"),
+        ((*judge(server), *judge(server)), "is named twice"),
+        ((*judge(server), "--protocol", "pairwise", "--protocol", "pairwise"), "is named twice"),
+        ((*judge(server), "--jury"), "two judges under one protocol"),
+    ):
+        done = twopan("meta-evaluate", path, *args)
+        assert done.returncode == 2, done.stderr
+        assert says in done.stderr
+    assert len(server.requests) <= 16, "only --jury is found out afterwards"
+
+
+def test_a_record_that_covers_too_little_is_no_success(twopan, server, save):
+    path = save(ROWS)
+    lines = twopan("judge", path, *judge(server), "--limit", "3", check=0).stdout
+    verdicts = path.with_name("three.jsonl")
+    verdicts.write_text(lines)
+    done = twopan("meta-evaluate", path, "--verdicts", verdicts, check=3)
+    assert "of 3 pairs" in done.stdout
+    assert "5 not_recorded" in done.stderr
+    twopan("meta-evaluate", path, "--verdicts", verdicts, "--min-coverage", "0.3", check=0)
+
+
+def test_a_sample_of_votes_is_a_sample_of_votes(twopan, server, save):
+    rows = [
+        {**ROWS[0], "id": f"q{n // 10}", "model_a": f"x{n % 10}", "model_b": "y"} for n in range(40)
+    ]
+    args = ("meta-evaluate", save(rows), *judge(server), "--limit", "10", "--seed", "1")
+    found = json.loads(twopan(*args, "--json", "-", check=0).stdout)
+    assert found["trials"][0]["categories"]["all pairs"]["accuracy"]["m"] > 2
+
+
+def test_labels_that_are_true_or_false_are_given_a_meaning(twopan, server, save):
+    rows = [{**row, "label": row["label"] == "a"} for row in ROWS]
+    args = ("meta-evaluate", save(rows), *judge(server), "--json", "-")
+    done = twopan(*args, "--label", "true=a", "--label", "false=b", check=0)
+    assert accuracy(trials(done)["pairwise"]) == 1
 
 
 @needs_data

@@ -10,11 +10,12 @@ from twopan.data import Item
 from twopan.errors import ConfigError, Refused, Truncated, Unparsed
 from twopan.judge import Settings
 from twopan.judges import find_protocol
+from twopan.jury import judge_pairs
 from twopan.protocols import both_orders, parsing
 from twopan.protocols.prometheus import GRADE, LETTER
 from twopan.providers import Completion, TokenLogprobs
 from twopan.rubric import Rubric
-from twopan.verdict import Choice
+from twopan.verdict import Choice, Verdict
 
 pytestmark = pytest.mark.anyio
 PAIR = make_pairs(1)[0]
@@ -167,7 +168,10 @@ async def test_a_reference_of_the_judges_own_takes_the_place_of_one(prometheus_t
 @pytest.mark.parametrize("first", ["prometheus", "prometheus-pair", "prometheus-prepair"])
 @pytest.mark.parametrize("word", ["tie", "graded", "metrics"])
 def test_what_has_no_place_in_a_trained_form_is_refused(first, word):
-    with pytest.raises(ConfigError, match=rf"takes no \+{word}, .*fixed form.*reference, norules"):
+    with pytest.raises(
+        ConfigError,
+        match=rf"takes no \+{word}, .*means nothing.*reference, norules",
+    ):
         find_protocol(f"{first}+{word}")
 
 
@@ -347,3 +351,24 @@ async def test_a_grading_without_feedback_or_end_is_not_decided_upon(
     with pytest.raises(error):
         await both_orders(judge, PAIR)
     assert not any(deciding(r.messages[-1].text) for r in provider.requests)
+
+
+@pytest.mark.parametrize("reference", [None, "42"])
+@pytest.mark.parametrize("name", ["prometheus", "prometheus-pair", "prometheus-prepair"])
+async def test_pairs_are_judged_with_a_reference_and_without(judge_that, name, reference):
+    judge, _ = judge_that(
+        lambda p: "Feedback: well. [RESULT] " + ("3" if "Score 5:" in p else "A"), name
+    )
+    judge = replace(judge, rubric=FIVE)
+    (outcome,) = await judge_pairs([judge], make_pairs(1, reference=reference))
+    assert isinstance(outcome, Verdict), outcome
+
+
+async def test_a_reference_of_the_judges_own_serves_as_well(judge_that):
+    judge, provider = judge_that(
+        lambda p: "Feedback: well. [RESULT] A" if "RESULT" in p else "It is 0.",
+        "prometheus-pair+reference",
+    )
+    (outcome,) = await judge_pairs([judge], make_pairs(1))
+    assert isinstance(outcome, Verdict), outcome
+    assert "It is 0." in provider.requests[-1].messages[-1].text

@@ -12,7 +12,7 @@ from twopan.judge import Settings
 from twopan.judges import ADDITIONS, PROTOCOLS, Spec, find_protocol
 from twopan.prompts import Prompts
 from twopan.protocols import both_orders
-from twopan.protocols.likelihood import BETA, MARGIN, NEUTRAL, SIGMA_ODDS, SIGMA_PMI, TAU
+from twopan.protocols.likelihood import MARGIN, NEUTRAL, SIGMA_ODDS, SIGMA_PMI, TAU
 from twopan.providers import Completion, TokenLogprobs
 from twopan.rubric import Rubric
 from twopan.session import seat
@@ -314,6 +314,41 @@ async def test_an_empty_response_has_no_likelihood(judge_that):
 # ---- asked and listened to ----
 
 
+async def test_a_judge_that_leans_to_one_side_however_far_is_still_heard(judge_that):
+    judge, provider = judge_that(lambda p: "", "pairwise+likelihood")
+
+    def reply(request):
+        if request.continuation is not None:
+            return listener(request)
+        return with_logprobs("", "A", A=0.995, B=0.005)  # always the first, as surely
+
+    provider.reply = reply
+    found = await both_orders(judge, PAIR)
+    assert (found.choice, found.consistent) == (Choice.A, False)
+
+
+async def test_the_odds_of_a_probability_and_of_a_word_are_never_added(judge_that):
+    judge, provider = judge_that(lambda p: "", "pairwise+odds")
+    provider.reply = lambda request: (
+        with_logprobs("", "A", A=0.95, B=0.05) if good_first(request.messages[-1].text) else "A"
+    )
+    with pytest.raises(Unparsed) as caught:
+        await both_orders(judge, PAIR)
+    assert caught.value.why == "mixed_modes"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("pairwise-cot+odds", "prepair+likelihood", "pointwise+tie", "pairwise+tie+tie"),
+        *("pairwise+odds+likelihood", "pairwise+tie+graded"),
+    ],
+)
+def test_additions_that_mean_nothing_are_refused(name):
+    with pytest.raises(ConfigError):
+        find_protocol(name)
+
+
 def leaning(request):
     """Prefers what stands first, and a little more so when that is GOOD."""
     if request.continuation is not None:
@@ -336,8 +371,8 @@ async def test_asking_and_listening_add_up_on_their_own_scales(judge_that):
     found = await both_orders(judge, PAIR)
     d = 2 * math.log(2)  # two words, each twice as likely
     asked = (math.log(9) - math.log(4)) / 2
-    assert found.log_odds == pytest.approx(BETA * (asked / SIGMA_ODDS + d / SIGMA_PMI))
-    assert found.margin == MARGIN
+    assert found.log_odds == pytest.approx(asked + d * SIGMA_ODDS / SIGMA_PMI)
+    assert found.margin == 0
     # Two questions, and four weighings that the second order recalls.
     assert len(provider.requests) == 6
     assert judge.protocol.prompts == ("pairwise", "listen")

@@ -8,7 +8,8 @@ from conftest import make_pairs
 
 from twopan.errors import ConfigError, DataError
 from twopan.lines import to_line
-from twopan.pipelines.recorded import called, read_trials, select
+from twopan.pipelines.recorded import read_trials, select
+from twopan.pipelines.trials import called
 from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
 
 PAIRS = make_pairs(3)
@@ -115,3 +116,42 @@ def test_trials_are_chosen_by_name_or_pattern_and_a_wrong_name_is_said(save):
     assert select(trials, [], []) == trials
     with pytest.raises(ConfigError, match=r"--protocol cott: not among the recorded.*cot"):
         select(trials, [], ["cott"])
+
+
+def test_one_model_at_two_addresses_is_two_judges():
+    here, there = SIGNATURE, SIGNATURE.replace("https://x", "https://y")
+    names = called([here, there])
+    assert names[here] == ("gpt@https://x", "pairwise")
+    assert names[there] == ("gpt@https://y", "pairwise")
+
+
+def test_a_look_that_failed_says_more_than_one_that_nobody_made(save):
+    for order in "ab":
+        rows = [look("0", order, None), look("1", "a", "a"), look("1", "b", "a")]
+        (found,) = read_trials(save(rows), PAIRS)
+        assert found.outcomes[0].reason == "unparsed"
+
+
+def test_a_judge_and_a_protocol_that_do_not_meet_are_said(save):
+    rows = [look("0", o, "a", *of) for o in "ab" for of in (("X", "cot"), ("Y", "cold"))]
+    with pytest.raises(ConfigError, match="none of the recorded judges has that protocol"):
+        select(read_trials(save(rows), PAIRS), ["X"], ["cold"])
+
+
+def test_a_verdict_line_that_says_two_things_is_refused(save):
+    (line,) = lines(PAIRS[:1], SIGNATURE)
+    with pytest.raises(DataError, match="a choice, and a reason why there is none"):
+        read_trials(save([line | {"unjudged": "refused"}]), PAIRS)
+
+
+@pytest.mark.parametrize("missing", ["idx", "swap"])
+def test_a_log_that_lacks_a_field_further_down_is_said_with_its_line(save, missing):
+    row = {"subset": "S", "idx": 0, "judge": "j", "strategy": "s", "swap": False, "winner": "1"}
+    lacking = {key: value for key, value in row.items() if key != missing}
+    with pytest.raises(DataError, match="line 2"):
+        read_trials(save([row, lacking]), PAIRS)
+
+
+def test_a_number_beyond_all_bounds_is_no_probability(save):
+    with pytest.raises(DataError, match="no probability"):
+        read_trials(save([look("0", "a", "a") | {"p_a": 10**400}]), PAIRS)

@@ -1,5 +1,6 @@
 """The report of a meta-evaluation: what it says, and what it does not let in."""
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -8,7 +9,8 @@ import pytest
 from browser import chromium, visit  # noqa: F401
 from conftest import make_pairs
 
-from twopan.pipelines.meta_evaluate import Cost, Trial, meta_evaluate
+from twopan.pipelines.meta_evaluate import meta_evaluate
+from twopan.pipelines.trials import Cost, Trial
 from twopan.report import judges, render_meta_evaluation
 from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
 
@@ -69,7 +71,7 @@ def data_of(page):
 def test_the_page_says_what_the_result_says():
     result = evaluation()
     page = re.sub(r"<[^>]+>", "", render_meta_evaluation(result, notes=["2 rows were left out"]))
-    cell = result.cells[0]["all"]
+    cell = result.cells[0]["all pairs"]
     assert f"{cell.accuracy.estimate:.1%}" in page
     assert f"[{cell.accuracy.low:.1%}, {cell.accuracy.high:.1%}]" in page
     assert "2 unparsed" in page
@@ -119,8 +121,58 @@ def test_one_judge_alone_that_said_nothing_is_a_page_too():
         pairs, [Trial(judge="j", protocol="p", outcomes=tuple(said(p, "x") for p in pairs))]
     )
     page = render_meta_evaluation(result)
-    assert "agrees with people on 0.0% of 2 pairs" in page
+    assert "No judge gave a verdict on any of 2 pairs" in page
     assert data_of(page)["rows"] == []
+
+
+def in_categories(result, *names):
+    """The same result on pairs that are in these categories in turn."""
+    pairs = [
+        replace(p, item=replace(p.item, category=names[n % len(names)]))
+        for n, p in enumerate(result.pairs)
+    ]
+    return replace(result, pairs=tuple(pairs))
+
+
+def test_every_accuracy_is_drawn_beside_what_the_best_trivial_judge_reaches():
+    result = evaluation()
+    page = render_meta_evaluation(result)
+    reached = result.cells[result.best_trivial]["all pairs"].accuracy.estimate
+    bars = re.findall(r'x1="([\d.]+)%"[^>]* class="bar-to-pass"', page)
+    assert bars == [f"{100 * reached:.2f}"] * len(result.trials)
+    assert f"{reached:.1%}, which" in page
+
+
+def test_a_category_under_its_last_name_keeps_its_whole_name_beside_it():
+    page = render_meta_evaluation(in_categories(evaluation(), "X/One", 'X/"Two"'))
+    assert re.search(r'<th scope="col" title="X/One"><bdi>One</bdi>', page)
+    assert 'title="X/&#34;Two&#34;"' in page
+
+
+def test_a_minus_is_a_minus_everywhere_and_nothing_is_less_than_nothing():
+    result = evaluation()
+    text = re.sub(r"(?s)<style>.*?</style>|<script.*?</script>|<[^>]+>", "", _without_words(result))
+    assert "\N{MINUS SIGN}0." in text, "to name a tie always is to agree less than by chance"
+    assert not re.search(r"(?<![\w.])-\d", text)
+    assert "\N{MINUS SIGN}0.00" not in text
+
+
+def _without_words(result):
+    return render_meta_evaluation(result).replace(html.escape(result.because), "")
+
+
+def test_what_a_page_leaves_out_of_curves_and_of_words_is_said(monkeypatch):
+    monkeypatch.setattr(judges, "MOST_CURVES", 1)
+    monkeypatch.setattr(judges, "MOST_VOICES", 1)
+    whole = evaluation()
+    sure, _ = (replace(whole.trials[1], protocol=name) for name in ("sure", "surer"))
+    unasked = [NotRecorded("no such row").to_unjudged(p.item.id) for p in whole.pairs[:4]]
+    other = replace(sure, protocol="asked less", outcomes=(*unasked, *sure.outcomes[4:]))
+    wrong = whole.trials[0]
+    page = render_meta_evaluation(meta_evaluate(whole.pairs, [sure, other, wrong]))
+    assert page.count('<figure class="curve">') == 1
+    assert "Drawn are the first 1 of 2 that told probabilities." in page
+    assert "carried for the first 1 of the 3 above." in page
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -152,6 +152,11 @@ def test_the_odds_too_are_the_same_whichever_response_is_called_a(comparison, ma
     assert flipped.a_score == pytest.approx(1 - comparison.a_score)
 
 
+def test_sums_of_floats_that_are_even_but_for_rounding_are_a_tie():
+    assert seen(0.9, 0.1).choice == Choice.TIE
+    assert seen(0.7, 0.3).choice == Choice.TIE
+
+
 def test_certainty_is_bounded_so_that_one_look_cannot_be_infinitely_sure():
     assert 0 < seen(1.0, 0.5).a_score < 1
     assert log_odds(1.0) == -log_odds(0.0) == SUREST

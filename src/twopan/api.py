@@ -19,9 +19,10 @@ from twopan.jury import judge_pairs as judge_pairs_by
 from twopan.ledger import Ledger, default_path
 from twopan.pipelines.gate import Gate, Score
 from twopan.pipelines.gate import gate as gate_by
-from twopan.pipelines.meta_evaluate import Cost, MetaEvaluation, distinct, require_labels
+from twopan.pipelines.meta_evaluate import MetaEvaluation, distinct, labelled_only
 from twopan.pipelines.meta_evaluate import meta_evaluate as meta_evaluate_by
-from twopan.pipelines.recorded import read_trials, trials
+from twopan.pipelines.recorded import read_trials
+from twopan.pipelines.trials import Cost, trials
 from twopan.rubric import Rubric, load
 from twopan.screen import screen
 from twopan.session import Session, open_session
@@ -81,8 +82,7 @@ async def meta_evaluate(
     a file of recorded ones, nobody is asked. The result's ``cells`` hold the shares of each trial
     by category, its ``differences`` those on the same pairs.
     """
-    labelled = _list(pairs)
-    require_labels(labelled)
+    labelled = labelled_only(_list(pairs))
     if verdicts is not None:
         return meta_evaluate_by(labelled, read_trials(verdicts, labelled), level=level)
     once, places = distinct(labelled)

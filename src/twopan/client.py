@@ -226,12 +226,14 @@ class Client:
                     answer = read(known)
                 except VerdictError as error:
                     failure = failure or error
+                    unread = known
                 else:
                     self.meter.recalled += 1
                     self._note(known)
                     self._use(key, known)
                     return answer
             if failure and getattr(self.provider, "deterministic", False):
+                self._use(key, unread)
                 raise failure  # it would answer the same again
             if self._offline:
                 raise failure or NotRecorded(

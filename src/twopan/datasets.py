@@ -81,6 +81,8 @@ class Pairs:
     bad: list[Problem] = field(default_factory=list)
     left: int = 0
     """Pairs beyond the limit that was asked for."""
+    unlabelled: int = 0
+    """Pairs left out because nobody said which response is better, where that is needed."""
 
     @property
     def empty(self) -> list[tuple[str, Choice]]:
@@ -98,6 +100,8 @@ class Pairs:
         lines = [f"{len(self.pairs)} pairs: {self.systems[0]} (a) and {self.systems[1]} (b){by}"]
         if self.left:
             lines.append(f"{self.left} more pairs were left out by the limit")
+        if self.unlabelled:
+            lines.append(f"{self.unlabelled} pairs without a label were left out")
         for side, rows in zip("ab", (self.unmatched_a, self.unmatched_b), strict=True):
             if rows:
                 lines.append(f"{len(rows)} rows of {side} have no partner: {_some(rows)}")

@@ -243,12 +243,13 @@ def label(
     ['a', 'b', 'b', 'tie']
     """
     unknown = DataError(f"label: {excerpt(value)} is none of a, b, tie, 1, 2, model_a, model_b")
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if not isinstance(value, str | int | float) or (isinstance(value, bool) and not meanings):
         raise unknown
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     word = str(value).strip()
     if meanings is not None:
+        word = word.lower() if isinstance(value, bool) and word not in meanings else word
         if word not in meanings:
             raise DataError(f"label: {excerpt(value)} was given no meaning")
         return label(meanings[word])

@@ -49,6 +49,12 @@ def find_protocol(name: str) -> Protocol:
     """A protocol by its name, with what is added to it: ``prepair+metrics``, ``pairwise+tie``."""
     first, *added = name.split("+")
     protocol: Protocol = find("protocol", first, PROTOCOLS)
+    if twice := [word for word in added if added.count(word) > 1]:
+        raise ConfigError(f"protocol {name!r}: +{twice[0]} is there twice")
+    if {"tie", "graded"} <= set(added) or {"odds", "likelihood"} <= set(added):
+        raise ConfigError(
+            f"protocol {name!r}: of +tie and +graded only one, and of +odds and +likelihood"
+        )
     for word in added:
         if word not in ADDITIONS:
             raise ConfigError(
@@ -57,8 +63,8 @@ def find_protocol(name: str) -> Protocol:
             )
         if protocol.takes is not None and word not in protocol.takes:
             raise ConfigError(
-                f"protocol {name!r}: {first} takes no +{word}, for its prompt and its answers have"
-                f" a fixed form; after a + may stand {', '.join(protocol.takes) or 'nothing'}"
+                f"protocol {name!r}: {first} takes no +{word}, which means nothing for how it is"
+                f" asked; after a + may stand {', '.join(protocol.takes) or 'nothing'}"
             )
         protocol = replace(protocol, **ADDITIONS[word])
         if word == "likelihood":

@@ -13,6 +13,8 @@ from twopan.verdict import Choice, Comparison, Score, Unjudged, Verdict
 Rule = Callable[[Sequence[Comparison]], Choice]
 Outcome = Verdict | Unjudged
 Scored = Score | Unjudged
+WITHOUT_REFERENCE = "_wo_ref"
+"""Ends the name of a prompt that stands in where an item has no reference."""
 Each = Callable[[int, Pair, Outcome], Awaitable[None]]
 
 
@@ -72,23 +74,24 @@ async def score_responses(
             await each(index, outcomes[index])
 
     await for_each(enumerate(answers), work, workers=workers)
-    return of_one_mode([outcomes[index] for index in sorted(outcomes)])
+    found = [outcomes[index] for index in sorted(outcomes)]
+    return of_one_mode([item for item, _ in answers], found)
 
 
-def of_one_mode(outcomes: Sequence[Scored]) -> list[Scored]:
+def of_one_mode(items: Sequence[Item], outcomes: Sequence[Scored]) -> list[Scored]:
     modes = Counter(o.score_mode for o in outcomes if isinstance(o, Score)).most_common()
     if len(modes) < 2:
         return list(outcomes)
     mode = modes[0][0]
     return [
         Unjudged(
-            item_id="",
+            item_id=item.id,
             reason=Unparsed.reason,
             detail=f"a score by {o.score_mode}, which does not compare with those by {mode}",
         )
         if isinstance(o, Score) and o.score_mode != mode
         else o
-        for o in outcomes
+        for item, o in zip(items, outcomes, strict=True)
     ]
 
 
@@ -122,8 +125,14 @@ async def judge_pairs(
 
 def require_references(jury: Sequence[Judge], pairs: Sequence[Pair]) -> None:
     """Raise ConfigError, before anything is paid for, where a prompt needs what an item lacks."""
-    templates = [judge.prompts.load(name) for judge in jury for name in judge.protocol.prompts]
-    wanting = [t.name for t in templates if "reference" in t.data - t.optional]
+    wanting = [
+        name
+        for judge in jury
+        for name in judge.protocol.prompts
+        if "reference" not in judge.protocol.aids
+        and f"{name}{WITHOUT_REFERENCE}" not in judge.protocol.prompts
+        and "reference" in (t := judge.prompts.load(name)).data - t.optional
+    ]
     lacking = [pair.item.id for pair in pairs if pair.item.reference is None]
     if wanting and lacking:
         raise ConfigError(

@@ -140,6 +140,8 @@ def gather(rows: Iterable[Row], by: Callable[[_Line], str]) -> Mapping[str, Reco
         try:
             line = msgspec.convert(dict(row.fields), _Line)
             outcome = line.read()
+            if isinstance(outcome, Verdict) and line.unjudged is not None:
+                raise msgspec.ValidationError("it has a choice, and a reason why there is none")
             if isinstance(outcome, Verdict) and (
                 not outcome.votes or outcome.choice != majority(outcome.votes)
             ):

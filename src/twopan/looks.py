@@ -115,8 +115,9 @@ def _probability(value: object) -> float | None:
     if value in (None, ""):
         return None
     try:
-        p = float(value) if isinstance(value, str | int | float) else -1.0
-    except ValueError:
+        known = isinstance(value, str | int | float) and not isinstance(value, bool)
+        p = float(value) if known else -1.0  # type: ignore[arg-type]
+    except (ValueError, OverflowError):
         p = -1.0
     if not 0 <= p <= 1:
         raise DataError(f"p_a: {excerpt(value)} is no probability from 0 to 1")
@@ -157,7 +158,9 @@ def _outcome(item: str, judge: str, shown: dict[Choice, Look], lone: str) -> Out
     if a_first and b_first:
         vote = Comparison(judge=judge, a_first=a_first, b_first=b_first)
         return Verdict(item_id=item, votes=(vote,), choice=vote.choice)
-    missing = next(side for side, preference in zip(sides, seen, strict=True) if not preference)
+    # A look that failed says more than one that nobody made.
+    lacking = [side for side, preference in zip(sides, seen, strict=True) if not preference]
+    missing = next((side for side in lacking if side in shown), lacking[0])
     look = shown.get(missing)
     what = "is not recorded" if look is None else "gave no verdict"
     return Unjudged(

@@ -33,12 +33,16 @@ class Rated:
 class Ratings:
     rows: list[Rated]
     bad: list[Problem]
+    unrated: int = 0
+    """Responses left out because nobody rated them."""
 
     def notes(self) -> list[str]:
         """What a person should know about them, a line each."""
         items = len({row.item.id for row in self.rows})
         systems = len({row.response.system for row in self.rows})
         lines = [f"{len(self.rows)} rated responses of {systems} systems to {items} items"]
+        if self.unrated:
+            lines.append(f"{self.unrated} responses that nobody rated were left out")
         if self.bad:
             lines.append(f"{len(self.bad)} bad rows were left out:")
             lines += [f"  {problem}" for problem in self.bad[:SHOWN]]
@@ -56,7 +60,7 @@ def read_rated(
     """Read them; ``people`` and ``scores`` name columns.
 
     An empty cell is no rating. Where rows carry no system, all are of one. Raises DataError, one
-    line a problem, where a rating is not a number, or one item and system come twice.
+    line a problem, where a rating is not a number, or one system's response to an item comes twice.
     """
     if not people:
         raise ConfigError("say which columns hold what people thought")
@@ -65,6 +69,7 @@ def read_rated(
     if clash := [column for column in (*people, *scores) if column in FIELDS]:
         raise ConfigError(f"the column {clash[0]} holds the {clash[0]}, and no rating")
     seen: dict[tuple[str, str, str], Place] = {}
+    asked: dict[str, tuple[str, Place]] = {}
 
     def build(values: Values, place: Place) -> Rated:
         item, answered = task_of(values, "response")
@@ -73,6 +78,9 @@ def read_rated(
         first = seen.setdefault((item.id, system, response), place)
         if first is not place:
             raise DataError(f"id: {excerpt(item.id)} with this response was already at {first}")
+        instruction, first = asked.setdefault(item.id, (item.instruction, place))
+        if instruction != item.instruction:
+            raise DataError(f"id: {excerpt(item.id)} has another instruction at {first}")
         return Rated(
             item=item,
             response=Response(item_id=item.id, system=system, text=response),
@@ -110,7 +118,7 @@ def rating(column: str, value: object) -> float | None:
         return None
     try:
         number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise DataError(f"{column}: {excerpt(value)} is not a number")

@@ -9,7 +9,8 @@ import pytest
 from published.recorded import columns, needs_data, rows
 from twopan.fields import label
 from twopan.formats import load, mtbench
-from twopan.pipelines.meta_evaluate import Trial, meta_evaluate
+from twopan.pipelines.meta_evaluate import meta_evaluate
+from twopan.pipelines.trials import Trial
 from twopan.verdict import Choice, Comparison, Preference, Verdict
 
 pytestmark = needs_data
@@ -130,7 +131,7 @@ def test_r2_comes_out_of_a_meta_evaluation_as_two_policies(folder, gpt4, turn, t
     counts = result.confusion[0]
     assert sum(counts.values()) == three_way[0]
     assert sum(n for two, n in counts.items() if Choice.TIE not in two) == decided[0]
-    found = result.cells[0]["all"].policies
+    found = result.cells[0]["all pairs"].policies
     assert round(100 * found["three-way"].estimate) == three_way[1]
     assert round(100 * found["decided"].estimate) == decided[1]
     assert found["three-way"].m == 80, "a question is a cluster"

@@ -7,27 +7,33 @@ from typing import TYPE_CHECKING, TypeVar
 
 from twopan.cli.options import Options
 from twopan.cli.running import Advance, judged
-from twopan.errors import BudgetReached
-from twopan.judges import find_protocol
+from twopan.cli.show import Rehearse, rehearsed
+from twopan.errors import BudgetReached, ConfigError
 from twopan.session import Session
 
 if TYPE_CHECKING:
-    from twopan.pipelines.meta_evaluate import Asked
+    from twopan.pipelines.trials import Asked
 
 T = TypeVar("T")
 
 
 def each_alone(options: Options, judges: Sequence[str], protocols: Sequence[str]) -> list[Options]:
-    """The options of a run for each judge and protocol, all of them checked: ConfigError."""
-    asked = [
+    """The options of a run for each judge and protocol. Raises ConfigError where one is twice."""
+    for what, names in (("judge", judges), ("protocol", protocols)):
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            raise ConfigError(f"--{what} {twice[0]} is named twice")
+    return [
         replace(options, judge=(judge,), protocol=protocol)
         for protocol in protocols or (options.protocol,)
         for judge in judges
     ]
-    for one in asked:
-        _ = one.specs
-        find_protocol(one.protocol or "pairwise")
-    return asked
+
+
+def check_all(asked: Sequence[Options], rehearse: Rehearse) -> None:
+    """Seat every judge and rehearse, so that what is wrong with the last is said before the first
+    is paid for: ConfigError."""
+    for options in asked:
+        rehearsed(options, rehearse, set())
 
 
 def ask_all(
@@ -41,8 +47,7 @@ def ask_all(
 
     ``total`` of ``what`` are judged in each. Raises what ended a run early.
     """
-    from twopan.pipelines.meta_evaluate import Cost
-    from twopan.pipelines.recorded import trials
+    from twopan.pipelines.trials import Cost, trials
 
     done: list[tuple[str, Sequence[T], Cost]] = []
     began = time.monotonic()

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from twopan.cli import UNFINISHED, show, tables
-from twopan.cli.asking import ask_all, each_alone
+from twopan.cli.asking import ask_all, check_all, each_alone
 from twopan.cli.options import PATH, Number, Options, judging
 from twopan.cli.rated import rated
 from twopan.cli.reading import read_labelled
@@ -18,11 +18,14 @@ from twopan.data import Pair
 from twopan.datasets import Pairs
 from twopan.errors import ConfigError, TwopanError
 from twopan.formats import FORMATS
-from twopan.jury import Outcome, judge_pairs
+from twopan.jury import Outcome, judge_pairs, require_references
 from twopan.session import Session
 
 if TYPE_CHECKING:
-    from twopan.pipelines.meta_evaluate import MetaEvaluation, Trial
+    from twopan.estimate import Estimate
+    from twopan.judge import Judge
+    from twopan.pipelines.meta_evaluate import MetaEvaluation
+    from twopan.pipelines.trials import Trial
 
 
 @click.command(name="meta-evaluate")
@@ -141,14 +144,19 @@ def meta_evaluate(
     data = read_labelled(file, options, form=form, meanings=meanings, categories=categories)
     show.notes(data.notes())
     asked = each_alone(options, options.judge, protocols) if options.verdicts is None else []
-    if options.dry_run and asked:
-        from twopan.estimate import estimate
-        from twopan.pipelines.meta_evaluate import distinct
+    from twopan.estimate import estimate
+    from twopan.pipelines.meta_evaluate import distinct, juries, meta_evaluate
 
-        once, _ = distinct(data.pairs)
+    once, _ = distinct(data.pairs)
+    if options.dry_run and asked:
         show.dry_runs(asked, lambda jury: estimate(jury, once))
         return 0
-    from twopan.pipelines.meta_evaluate import juries, meta_evaluate
+
+    async def first(jury: "Sequence[Judge]") -> "Estimate":
+        require_references(jury, once)
+        return await estimate(jury, once[:1])
+
+    check_all(asked, first)
 
     if options.verdicts is not None:
         from twopan.pipelines.recorded import read_trials, select
@@ -157,10 +165,12 @@ def meta_evaluate(
         trials = select(trials, options.judge if named else (), protocols)
     else:
         trials = run(asked, data.pairs)
-    result = meta_evaluate(data.pairs, [*trials, *(juries(trials) if jury else ())], level=level)
+    benches = juries(trials) if jury else []
+    if jury and not benches:
+        raise ConfigError("--jury needs two judges under one protocol")
+    result = meta_evaluate(data.pairs, [*trials, *benches], level=level)
     deliver(options, result, data)
-    whole = options.verdicts is not None or result.coverage >= min_coverage
-    return 0 if whole else UNFINISHED
+    return 0 if result.coverage >= min_coverage else UNFINISHED
 
 
 def run(asked: Sequence[Options], pairs: Sequence[Pair]) -> "list[Trial]":

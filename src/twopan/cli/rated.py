@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from twopan.cli import UNFINISHED, show, tables
-from twopan.cli.asking import ask_all
+from twopan.cli.asking import ask_all, check_all
 from twopan.cli.options import Options
 from twopan.cli.reading import chosen
 from twopan.cli.running import Advance
@@ -31,14 +31,17 @@ def rated(
     found = read_rated(
         file, people=people, scores=scores, mapping=options.mapping, on_bad=options.on_bad
     )
-    rows = chosen(found.rows, options, lambda row: row.item.id)
-    show.notes(replace(found, rows=rows).notes())
+    known = [row for row in found.rows if any(rating is not None for rating in row.people)]
+    rows = chosen(known, options, lambda row: row.item.id)
+    show.notes(replace(found, rows=rows, unrated=len(found.rows) - len(known)).notes())
     answers = [(row.item, row.response) for row in rows]
-    if options.dry_run and asked:
-        from twopan.estimate import estimate_scores
+    from twopan.estimate import estimate_scores
 
+    if options.dry_run and asked:
         show.dry_runs(asked, lambda jury: estimate_scores(jury, answers))
         return 0
+
+    check_all(asked, lambda jury: estimate_scores(jury, answers[:1]))
 
     async def work(session: Session, advance: Advance) -> list[Scored]:
         async def each(place: int, outcome: Scored) -> None:

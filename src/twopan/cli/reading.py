@@ -1,6 +1,7 @@
 """From the files that were named to the pairs to judge."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from twopan.datasets import Pairs, read_pairs, read_pairs_file
 from twopan.errors import ConfigError
 from twopan.formats import load
 from twopan.names import nearest
-from twopan.pipelines.meta_evaluate import require_labels
+from twopan.pipelines.meta_evaluate import labelled_only
 from twopan.rows import shown
 from twopan.verdict import Choice
 
@@ -67,7 +68,8 @@ def read_labelled(
     if categories:
         of = [p for p in found.pairs if any(below(p.item.category, c) for c in categories)]
         found = replace(found, pairs=of)
-    require_labels(found.pairs)
+    labelled = labelled_only(found.pairs)
+    found = replace(found, pairs=labelled, unlabelled=len(found.pairs) - len(labelled))
     return limited(found, options)
 
 
@@ -91,12 +93,16 @@ T = TypeVar("T")
 def chosen(rows: Sequence[T], options: Options, id: Callable[[T], str]) -> list[T]:
     """With --limit the first, or with --seed those whose hashed ids come first; in their order.
 
-    A hash of the id and the seed draws the same items whatever else is in the file.
+    A hash of the id and the seed draws the same rows whatever else is in the file. Of rows with
+    one id, as votes are, each is drawn for itself.
     """
-
-    def rank(index: int) -> bytes:
-        return hashlib.sha256(f"{options.seed}\0{id(rows[index])}".encode()).digest()
-
     if options.limit is None or options.seed is None:
         return list(rows[: options.limit])
-    return [rows[i] for i in sorted(sorted(range(len(rows)), key=rank)[: options.limit])]
+    often: Counter[str] = Counter()
+    ranks: list[tuple[bytes, int]] = []
+    for index, row in enumerate(rows):
+        before = f"\0{often[id(row)]}" if often[id(row)] else ""
+        often[id(row)] += 1
+        told = f"{options.seed}\0{id(row)}{before}"
+        ranks.append((hashlib.sha256(told.encode()).digest(), index))
+    return [rows[i] for i in sorted(index for _, index in sorted(ranks)[: options.limit])]

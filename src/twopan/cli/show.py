@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from twopan.stats.win_rate import WinRate
 
 
+Rehearse = Callable[[Sequence["Judge"]], Awaitable["Estimate"]]
+"""What a run would take, of a jury of rehearsals."""
+
+
 def notes(lines: Sequence[str]) -> None:
     """What was noticed in the data, before anything is judged."""
     for line in lines:
@@ -200,16 +204,17 @@ def dry_run(options: Options, data: Sequence[Pair]) -> None:
         write_json(options.json, asdict(found))
 
 
-def dry_runs(
-    asked: Sequence[Options], rehearse: "Callable[[Sequence[Judge]], Awaitable[Estimate]]"
-) -> None:
+def dry_runs(asked: Sequence[Options], rehearse: Rehearse) -> None:
     """The same for one run after the other; what an earlier one asks, a later one recalls."""
     known: set[str] = set()
     found = [(options, rehearsed(options, rehearse, known)) for options in asked]
     table = _table()
     for options, one in found:
-        name = " ".join(filter(None, (*options.judge, options.protocol)))
-        table.add_row(visible(name), f"{one.calls} calls, {one.recalled} recalled, {_money(one)}")
+        name = " ".join(filter(None, (options.protocol, *options.judge)))
+        tokens = "{:,} to {:,} tokens in".format(*one.input_tokens)
+        table.add_row(
+            visible(name), f"{one.calls} calls, {one.recalled} recalled; {tokens}; {_money(one)}"
+        )
     table.add_row("calls", f"{sum(one.calls for _, one in found)} to make")
     table.add_row("ledger", str(asked[0].ledger or default_path()))
     _print(table)
@@ -220,7 +225,7 @@ def dry_runs(
 
 def rehearsed(
     options: Options,
-    rehearse: "Callable[[Sequence[Judge]], Awaitable[Estimate]]",
+    rehearse: Rehearse,
     known: set[str],
 ) -> "Estimate":
     """What judging would take. ``known`` holds the keys asked before, and is added to."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from twopan.cli import visible
 
 if TYPE_CHECKING:
-    from twopan.pipelines.meta_evaluate import Asked, MetaEvaluation
+    from twopan.pipelines.meta_evaluate import MetaEvaluation
     from twopan.pipelines.rated import RatedEvaluation
+    from twopan.pipelines.trials import Asked
     from twopan.stats.resampling import Estimate
 
 TRIVIAL = "no judge at all"
@@ -24,13 +25,13 @@ def meta_evaluation(found: "MetaEvaluation") -> None:
     level = f"{100 * found.level:g}%"
     draw(
         f"Agreement with people, {level} intervals; a tie counts half, no verdict nothing",
-        ("accuracy", "n", "as given", "swapped", "both", "kappa", "AC1"),
+        ("accuracy", "n", "as given", "swapped", "averaged", "both", "kappa", "AC1"),
         (
             (
                 trial,
                 ranged(cell.accuracy),
                 str(cell.pairs),
-                *map(percent, (cell.as_given, cell.swapped, cell.both)),
+                *map(percent, (cell.as_given, cell.swapped, cell.averaged, cell.both)),
                 *(f"{a.coefficient.estimate:.2f}" if a else "none" for a in (cell.kappa, cell.ac1)),
             )
             for trial, cell in overall
@@ -40,7 +41,7 @@ def meta_evaluation(found: "MetaEvaluation") -> None:
         names = list(found.categories)
         draw(
             "Accuracy by category",
-            [f"{label(name, names)}\n{len(found.categories[name])}" for name in names],
+            [f"{found.short(name)}\n{len(found.categories[name])}" for name in names],
             (
                 (trial, *(ranged(cells[n].accuracy) if n in cells else "" for n in names))
                 for trial, cells in ((found.trials[n], found.cells[n]) for n in measured)
@@ -132,15 +133,15 @@ def differences(found: "MetaEvaluation", most: int = 20) -> None:
         rows.append(
             (
                 f"{trial.name} − {lead.name}",
-                f"{-100 * e.estimate:+.1f} [{low:+.0f}, {high:+.0f}]",
+                f"{0 - 100 * e.estimate:+.1f} [{low:+.0f}, {high:+.0f}]",
                 f"{d.paired.second_only}:{d.paired.first_only}",
-                f"{d.paired.p_value:.2g}",
+                "< 0.0001" if d.paired.p_value < 0.0001 else f"{d.paired.p_value:.4f}",
                 str(d.pairs),
             )
         )
     more = f"; {len(rows) - most} more with --json" if len(rows) > most else ""
     draw(
-        f"Differences on the same pairs, in points; exact McNemar test{more}",
+        f"Differences on the same pairs, in points; p of an exact sign test{more}",
         ("difference", "better on", "p", "n"),
         rows[:most],
     )
@@ -214,16 +215,6 @@ def _lines(rows: "Iterable[Sequence[Asked[Any] | str]]") -> "Iterator[list[str]]
                 judge = first.judge
                 yield [judge]
             yield [f"  {first.protocol}", *texts]
-
-
-def label(name: str, names: Sequence[str]) -> str:
-    """The last part of a category, where that is enough to tell it.
-
-    >>> label("LLMBar/Natural", ["all", "LLMBar/Natural"])
-    'Natural'
-    """
-    last = name.rpartition("/")[2]
-    return last if sum(other.rpartition("/")[2] == last for other in names) == 1 else name
 
 
 def ranged(e: "Estimate") -> str:

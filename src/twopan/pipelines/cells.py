@@ -50,7 +50,8 @@ class Cell:
     accuracy: Estimate
     """Of the verdicts, which rest on both orders."""
     as_given: Estimate
-    """Of the looks that showed the responses in the order of the data."""
+    """Of the looks that showed the responses in the order of the data. A pair that is unjudged for
+    want of either look counts nothing here too."""
     swapped: Estimate
     averaged: Estimate
     """Of single looks, over both orders."""
@@ -59,13 +60,14 @@ class Cell:
     ties: Estimate
     """Pairs whose verdict is a tie."""
     consistent: Estimate
-    """Pairs on which every judge chose the same in both orders."""
+    """Pairs on which the same was chosen in both orders, be it a tie."""
     first_position: Estimate | None
     """Of the looks that chose a side, those that chose the response shown first; None without."""
     kappa: Agreement | None
     """Cohen's, of verdicts and labels, ties included, over judged pairs; None where undefined."""
     ac1: Agreement | None
-    """Gwet's, likewise: it keeps its head where nearly all labels are the same."""
+    """Gwet's, likewise: it keeps its head where nearly all labels are the same. Of three categories
+    always, for any comparison may come out as a tie."""
     policies: Mapping[str, Estimate]
     """The result under each policy that leaves a pair to count."""
 
@@ -85,7 +87,7 @@ def cell(pairs: Sequence[Pair], outcomes: Sequence[Outcome], *, level: float = 0
         y = [score(outcome, label) for outcome, label, _ in of]
         return mean(y, cluster=[item for *_, item in of], level=level)
 
-    def over_looks(of: Callable[[list[tuple[float, float]]], float]) -> Estimate:
+    def over_looks(of: Callable[[tuple[float, float]], float]) -> Estimate:
         return share(lambda outcome, label: of(looks(outcome, label)))
 
     accuracy = share(right)
@@ -101,12 +103,12 @@ def cell(pairs: Sequence[Pair], outcomes: Sequence[Outcome], *, level: float = 0
         tied=len(rows) - len(decided),
         unjudged=dict(Counter(o.reason for o, *_ in labelled if isinstance(o, Unjudged))),
         accuracy=accuracy,
-        as_given=over_looks(lambda found: fmean(given for given, _ in found)),
-        swapped=over_looks(lambda found: fmean(swapped for _, swapped in found)),
-        averaged=over_looks(lambda found: fmean(map(fmean, found))),
-        both=over_looks(lambda found: float(all(look == (1, 1) for look in found))),
+        as_given=over_looks(lambda found: found[0]),
+        swapped=over_looks(lambda found: found[1]),
+        averaged=over_looks(fmean),
+        both=over_looks(lambda found: float(found == (1, 1))),
         ties=share(lambda outcome, _: chosen(outcome) == Choice.TIE),
-        consistent=share(lambda outcome, _: isinstance(outcome, Verdict) and outcome.consistent),
+        consistent=share(lambda outcome, _: len(set(seen(outcome))) == 1),
         first_position=first_position(decided, level),
         kappa=kappa,
         ac1=ac1,
@@ -136,26 +138,31 @@ def worth(choice: Choice | None, label: Choice) -> float:
     return 0.5 if choice == Choice.TIE else float(choice == label)
 
 
-def looks(outcome: Outcome, label: Choice) -> list[tuple[float, float]]:
-    """What each judge's two looks count: the responses as given, and swapped."""
+def looks(outcome: Outcome, label: Choice) -> tuple[float, float]:
+    """What the two looks count: the responses as given, and swapped."""
+    as_given, swapped = (worth(choice, label) for choice in seen(outcome) or (None, None))
+    return as_given, swapped
+
+
+def seen(outcome: Outcome) -> tuple[Choice, ...]:
+    """What was chosen in either order, a jury by majority; nothing where there is no verdict."""
     if isinstance(outcome, Unjudged):
-        return [(0.0, 0.0)]
-    return [
-        (worth(vote.a_first.choice, label), worth(vote.b_first.choice, label))
-        for vote in outcome.votes
-    ]
+        return ()
+    orders = zip(*((v.a_first.choice, v.b_first.choice) for v in outcome.votes), strict=True)
+    return tuple(most(order) for order in orders)
+
+
+def most(choices: Sequence[Choice]) -> Choice:
+    """More than half, or a tie."""
+    choice, count = Counter(choices).most_common(1)[0]
+    return choice if count > len(choices) / 2 else Choice.TIE
 
 
 def first_position(rows: Sequence[Row], level: float) -> Estimate | None:
     found = [
         (choice == shown_first, item)
         for outcome, _, item in rows
-        if isinstance(outcome, Verdict)
-        for vote in outcome.votes
-        for choice, shown_first in (
-            (vote.a_first.choice, Choice.A),
-            (vote.b_first.choice, Choice.B),
-        )
+        for choice, shown_first in zip(seen(outcome), SIDES, strict=False)
         if choice in SIDES
     ]
     if not found:
@@ -176,5 +183,5 @@ def agreement(rows: Sequence[Row], level: float) -> tuple[Agreement | None, Agre
         kappa = cohen_kappa(choices, labels, cluster=items, level=level)
     with suppress(Undefined):
         both = list(zip(choices, labels, strict=True))
-        ac1 = gwet_ac1(both, cluster=items, level=level)
+        ac1 = gwet_ac1(both, categories=list(Choice), cluster=items, level=level)
     return kappa, ac1

@@ -18,13 +18,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import accumulate, combinations
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from twopan.client import Meter
 from twopan.data import Pair
 from twopan.errors import ConfigError
 from twopan.jury import Outcome, Rule, majority
 from twopan.pipelines.cells import POLICIES, SIDES, Cell, cell, chosen, given, right
+from twopan.pipelines.trials import Trial
 from twopan.pipelines.trivial import TRIVIAL
 from twopan.stats.calibration import Calibration, calibration
 from twopan.stats.paired import Paired, paired_difference
@@ -32,56 +32,10 @@ from twopan.stats.resampling import Estimate, mean
 from twopan.stats.win_rate import NoData
 from twopan.verdict import Choice, Unjudged, Verdict
 
-ALL = "all"
-"""The category of every pair."""
+ALL = "all pairs"
+"""What stands for every pair among the categories."""
 PER_BIN = 20
 """Pairs in a bin of a reliability curve: with fewer its interval says nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What the judgements of a trial took, whether they were bought now or recalled."""
-
-    judgements: int
-    requests: int
-    """Different questions put to the model, for all judgements together."""
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-    """At the prices of now; None where the model has none."""
-
-    @classmethod
-    def of(cls, used: Meter, judgements: int) -> "Cost":
-        return cls(
-            judgements=judgements,
-            requests=used.calls,
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-            usd=None if used.unpriced else used.cost_usd,
-        )
-
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked(Generic[T]):
-    """One judge asked in one way, and what it said of every pair, or of every response."""
-
-    judge: str
-    protocol: str
-    outcomes: tuple[T, ...]
-    signature: str = ""
-    cost: Cost | None = None
-    """None where the verdicts are somebody else's."""
-    trivial: bool = False
-
-    @property
-    def name(self) -> str:
-        return f"{self.judge} · {self.protocol}" if self.protocol else self.judge
-
-
-Trial = Asked[Outcome]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +61,7 @@ class MetaEvaluation:
 
     @cached_property
     def categories(self) -> Mapping[str, tuple[int, ...]]:
-        """Category -> numbers of its pairs: ``all``, then each category and what it is part of.
+        """Category -> numbers of its pairs: all of them, then each category and what it is part of.
 
         ``LLMBar/Adversarial/Manual`` is part of ``LLMBar/Adversarial``. Where a part is the same
         as the whole, it is not said twice.
@@ -115,8 +69,9 @@ class MetaEvaluation:
         found: dict[str, list[int]] = {}
         for number, pair in enumerate(self.pairs):
             for part in accumulate((pair.item.category or "").split("/"), "{}/{}".format):
-                if pair.item.category:
-                    found.setdefault(part, []).append(number)
+                if part:
+                    name = f"{ALL} (a category)" if part == ALL else part
+                    found.setdefault(name, []).append(number)
         kept = {ALL: tuple(range(len(self.pairs)))}
         for name in sorted(found, key=lambda name: [found[name][0], -len(found[name])]):
             if (numbers := tuple(found[name])) not in kept.values():
@@ -177,9 +132,10 @@ class MetaEvaluation:
 
     @cached_property
     def calibrations(self) -> Sequence[Calibration | None]:
-        """For each trial: its probabilities for A, against how often people chose A.
+        """For each trial: the probabilities it gave a response, against how often people chose it.
 
-        Over pairs that people decided. None where the judge gave no probabilities.
+        Over pairs that people decided, each seen from both responses. None where the judge gave no
+        probabilities.
         """
         return [self._calibration(trial) for trial in self.trials]
 
@@ -191,8 +147,10 @@ class MetaEvaluation:
         ]
         if not told:
             return None
-        f, y, items = zip(*told, strict=True)
-        bins = min(max(len(f) // PER_BIN, 2), 10)
+        # Each pair also as it looks from B, for which response is called A says nothing.
+        seen = [*told, *((1 - f, not y, item) for f, y, item in told)]
+        f, y, items = zip(*seen, strict=True)
+        bins = min(max(len(told) // PER_BIN, 2), 10)
         return calibration(f, y, bins=bins, cluster=items, level=self.level)
 
     @cached_property
@@ -250,14 +208,25 @@ class MetaEvaluation:
 
     @property
     def ranked(self) -> Sequence[int]:
-        """Numbers of the trials that are judges and have an accuracy, the highest first."""
+        """Numbers of the judges that were asked about the most pairs, the most accurate first.
+
+        Those that were asked about fewer are no rivals: theirs may have been the easy ones.
+        """
         real = [n for n, t in enumerate(self.trials) if not t.trivial and self.cells[n]]
-        return sorted(real, key=lambda n: -self.cells[n][ALL].accuracy.estimate)
+        most = max((self.cells[n][ALL].pairs for n in real), default=0)
+        whole = [n for n in real if self.cells[n][ALL].pairs == most]
+        return sorted(whole, key=lambda n: -self.cells[n][ALL].accuracy.estimate)
 
     @property
     def best_trivial(self) -> int | None:
         found = [n for n, t in enumerate(self.trials) if t.trivial and self.cells[n]]
         return max(found, key=lambda n: self.cells[n][ALL].accuracy.estimate, default=None)
+
+    def short(self, category: str) -> str:
+        """The last part of a category, where that tells it from the others."""
+        last = category.rpartition("/")[2]
+        same = sum(other.rpartition("/")[2] == last for other in self.categories)
+        return last if same == 1 else category
 
     @property
     def because(self) -> str:
@@ -266,6 +235,8 @@ class MetaEvaluation:
             return "No judge was asked about a pair that people decided."
         best, *others = self.ranked
         found = self.cells[best][ALL].accuracy
+        if not any(isinstance(o, Verdict) for n in self.ranked for o in self.trials[n].outcomes):
+            return f"No judge gave a verdict on any of {self.cells[best][ALL].pairs} pairs."
         text = (
             f"{self.trials[best].name} agrees with people on {found.estimate:.1%} of"
             f" {self.cells[best][ALL].pairs} pairs, {100 * found.level:g}% interval {found.low:.1%}"
@@ -274,9 +245,17 @@ class MetaEvaluation:
         if others and (d := self._difference(best, others[0])):
             text += f", the most of {len(self.ranked)}; {self._than(others[0], d)}"
         text += "."
+        asked = [n for n, t in enumerate(self.trials) if not t.trivial and self.cells[n]]
+        if fewer := len(asked) - len(self.ranked):
+            text += f" {fewer} more had fewer pairs to judge, and are not compared with it."
         if self.best_trivial is not None and (d := self._difference(best, self.best_trivial)):
             than = self._than(self.best_trivial, d)
             text += f" It is {than.removeprefix('it is ')}, which understands nothing."
+        if len({pair.label for pair in self.pairs} & set(SIDES)) == 1:
+            text += (
+                " People preferred the same side in every pair, so kappa says nothing, and a judge"
+                " that names that side whatever it sees would be right."
+            )
         return text
 
     def _than(self, other: int, d: Difference) -> str:
@@ -359,7 +338,7 @@ def meta_evaluate(
         Where nobody said of any two responses which is better.
     """
     pairs = tuple(pairs)
-    require_labels(pairs)
+    labelled_only(pairs)
     labelled = [n for n, pair in enumerate(pairs) if pair.label is not None]
     kept = tuple(pairs[n] for n in labelled)
     return MetaEvaluation(
@@ -373,14 +352,20 @@ def meta_evaluate(
     )
 
 
-def require_labels(pairs: Sequence[Pair]) -> None:
-    """Raise ConfigError where there is nothing to hold a judge against."""
-    if not any(pair.label in SIDES for pair in pairs):
+def labelled_only(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs of which people said something. Raises ConfigError where they decided none."""
+    found = [pair for pair in pairs if pair.label is not None]
+    if any(pair.label in SIDES for pair in found):
+        return found
+    if found:
         raise ConfigError(
-            f"none of {len(pairs)} pairs says which response people preferred, so there is nothing"
-            " to hold a judge against: add a column label with a, b or tie, or say which column it"
-            " is, as in --map label=COLUMN"
+            f"people called all {len(found)} pairs a tie, so no judge can be right or wrong"
         )
+    raise ConfigError(
+        f"none of {len(pairs)} pairs says which response people preferred, so there is nothing"
+        " to hold a judge against: add a column label with a, b or tie, or say which column it"
+        " is, as in --map label=COLUMN"
+    )
 
 
 def distinct(pairs: Sequence[Pair]) -> tuple[list[Pair], list[int]]:
@@ -414,9 +399,10 @@ def juries(trials: Sequence[Trial], rule: Rule = majority) -> list[Trial]:
 
 
 def seated(outcomes: Sequence[Outcome], rule: Rule) -> Outcome:
-    missing = next((o for o in outcomes if isinstance(o, Unjudged)), None)
+    missing = [o for o in outcomes if isinstance(o, Unjudged)]
     if missing:
-        return missing
+        # A juror that failed says more than one that was never asked.
+        return next((o for o in missing if given(o)), missing[0])
     votes = tuple(vote for o in outcomes if isinstance(o, Verdict) for vote in o.votes)
     return Verdict(item_id=outcomes[0].item_id, votes=votes, choice=rule(votes))
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from twopan.errors import NotRecorded
 from twopan.jury import Scored
-from twopan.pipelines.meta_evaluate import Asked
+from twopan.pipelines.trials import Asked
 from twopan.rated import Rated
 from twopan.stats.correlation import (
     Method,

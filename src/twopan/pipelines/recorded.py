@@ -13,23 +13,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
-from typing import TypeVar
 
 from twopan.data import Pair
 from twopan.datasets import Source
 from twopan.errors import ConfigError, DataError, NotRecorded
 from twopan.fields import excerpt, name
-from twopan.judge import PARTS
 from twopan.jury import Outcome
 from twopan.lines import by_signature, match
 from twopan.looks import Look, assemble, look_of, to_looks
 from twopan.names import nearest
 from twopan.pipelines.cells import given
-from twopan.pipelines.meta_evaluate import Asked, Cost, Trial
+from twopan.pipelines.trials import Trial, called
 from twopan.rows import Row, read_rows, shown
 from twopan.verdict import Choice, Unjudged
-
-T = TypeVar("T")
 
 LINES = {"item", "votes", "signature"}
 LOOKS = {"item", "judge", "protocol", "order", "choice"}
@@ -86,7 +82,10 @@ def select(trials: Sequence[Trial], judges: Sequence[str], protocols: Sequence[s
     def wanted(name: str, patterns: Sequence[str]) -> bool:
         return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
-    return [t for t in trials if wanted(t.judge, judges) and wanted(t.protocol, protocols)]
+    found = [t for t in trials if wanted(t.judge, judges) and wanted(t.protocol, protocols)]
+    if not found:
+        raise ConfigError("none of the recorded judges has that protocol")
+    return found
 
 
 def _of_lines(rows: Iterable[Row], pairs: Sequence[Pair]) -> list[Trial]:
@@ -101,59 +100,6 @@ def _of_lines(rows: Iterable[Row], pairs: Sequence[Pair]) -> list[Trial]:
         )
         for signature, verdicts in recorded.items()
     ]
-
-
-def trials(done: Sequence[tuple[str, Sequence[T], Cost]]) -> list[Asked[T]]:
-    """Trials of what judges, told by their signatures, answered."""
-    names = called([signature for signature, *_ in done])
-    return [
-        Asked(
-            judge=names[signature][0],
-            protocol=names[signature][1],
-            outcomes=tuple(outcomes),
-            signature=signature,
-            cost=cost,
-        )
-        for signature, outcomes, cost in done
-    ]
-
-
-def called(signatures: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """What to call the judge and the protocol behind each signature, no two the same.
-
-    The model and the name of the protocol; with the parts in which they differ where two would be
-    the same otherwise.
-    """
-    short = {signature: _short(signature) for signature in signatures}
-    often = Counter(short.values())
-    return {
-        signature: (judge, protocol)
-        if often[judge, protocol] == 1
-        else (judge, f"{protocol} ({_apart(signature, [s for s in short if short[s] == both])})")
-        for signature, both in short.items()
-        for judge, protocol in [both]
-    }
-
-
-def _short(signature: str) -> tuple[str, str]:
-    jurors = [juror.split("|") for juror in signature.split(" + ")]
-    judges = " + ".join(juror[0].partition("@")[0] for juror in jurors)
-    protocols = dict.fromkeys(juror[1].partition("@")[0] for juror in jurors if len(juror) > 1)
-    return judges, " + ".join(protocols)
-
-
-def _apart(signature: str, others: Sequence[str]) -> str:
-    """The parts of a signature in which it differs from others of the same name."""
-    columns = list(zip(*(other.split("|") for other in others), strict=False))
-    mine = signature.split("|")
-    return (
-        ", ".join(
-            part
-            for number, part in enumerate(mine[: len(PARTS)])
-            if number < len(columns) and len(set(columns[number])) > 1
-        )
-        or f"{others.index(signature) + 1}"
-    )
 
 
 def _of_looks(looks: Sequence[Look], pairs: Sequence[Pair]) -> list[Trial]:
@@ -182,12 +128,15 @@ def llmbar_look(row: Row) -> Look | None:
     fields = row.fields
     if fields.get("final") is False:
         return None
-    names = {field: name(field, fields[field]) for field in ("subset", "idx", "judge", "strategy")}
+    names = {
+        field: name(field, fields.get(field)) for field in ("subset", "idx", "judge", "strategy")
+    }
     if missing := [field for field, value in names.items() if value is None]:
         raise DataError(f"{missing[0]}: is missing")
-    if not isinstance(fields["swap"], bool):
-        raise DataError(f"swap: {excerpt(fields['swap'])} is neither true nor false")
-    winner = name("winner", fields["winner"])
+    swap = fields.get("swap")
+    if not isinstance(swap, bool):
+        raise DataError(f"swap: {excerpt(swap)} is neither true nor false")
+    winner = name("winner", fields.get("winner"))
     if winner not in LLMBAR_CHOICES:
         raise DataError(f"winner: {excerpt(winner)} is none of 1, 2, None")
     rated = "" not in (fields.get("score_1"), fields.get("score_2"))
@@ -195,6 +144,6 @@ def llmbar_look(row: Row) -> Look | None:
         item=f"{names['subset']}/{names['idx']}",
         judge=str(names["judge"]),
         protocol=str(names["strategy"]),
-        order=Choice.B if fields["swap"] else Choice.A,
+        order=Choice.B if swap else Choice.A,
         choice=LLMBAR_CHOICES[winner] if rated else None,
     )

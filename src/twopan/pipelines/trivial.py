@@ -11,9 +11,10 @@ from twopan.data import Pair
 from twopan.verdict import Choice, Comparison, Preference
 
 MARKDOWN = re.compile(
-    r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,3}[.)] |> |```|~~~|\|)|\*\*\S|__\S|`[^`\n]+`", re.MULTILINE
+    r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,3}[.)] |> |```|~~~|\|)|\*\*\S[^\n]*?\*\*|`[^`\n]+`",
+    re.MULTILINE,
 )
-"""A heading, list item, quotation, fence, table row, bold, or code: one mark each."""
+"""A heading, list item, quotation, edge of a code block, table row, bold words, code in line."""
 
 
 def first(pair: Pair) -> Comparison:

@@ -16,6 +16,9 @@ from twopan.verdict import Choice, Comparison, Preference, Score
 Look = Callable[[Judge, Item, str, str], Awaitable[Preference]]
 Scoring = Callable[[Judge, Item, str], Awaitable[Score]]
 
+ASKED = ("metrics", "reference", "tie", "graded", "norules")
+"""Additions for a protocol whose verdict is a word, however it is come by."""
+SCORED = ("metrics", "reference", "norules")
 TWO = ("A", "B")
 WITH_TIE = ("A", "B", "tie")
 GRADED = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
@@ -103,6 +106,8 @@ async def both_orders(judge: Judge, pair: Pair) -> Comparison:
     a_first, b_first = await together(
         judge.protocol(judge, pair.item, a, b), judge.protocol(judge, pair.item, b, a)
     )
+    if judge.protocol.margin is not None and (a_first.p_a is None) != (b_first.p_a is None):
+        raise Unparsed("mixed_modes", "the odds of a probability and of a word do not add up")
     return Comparison(
         judge=judge.signature,
         a_first=a_first,

@@ -13,15 +13,14 @@ a rubric changes nothing. For a pair, with :math:`d = \operatorname{PMI}(x, a) -
 
 .. math:: \operatorname{logit} P(A) = \frac{d}{\tau},
 
-and close to even is a tie. ``pairwise+likelihood`` asks and listens: with the log-odds
-:math:`\ell` of A when asked, in one order,
+and close to even is a tie. ``pairwise+likelihood`` asks and listens: to the log-odds :math:`\ell`
+of A when asked, in one order, it adds the likelihoods on the same scale,
 
-.. math:: \operatorname{logit} P(A) = \beta \left(
-          \frac{\ell}{\sigma_\ell} + \frac{d}{\sigma_d} \right),
+.. math:: \operatorname{logit} P(A) = \ell + \frac{\sigma_\ell}{\sigma_d} d,
 
-both on their own scale and neither preferred. The mean over both orders decides, in which the
-leaning to one position cancels. Scales and margin are frozen. They come from the embedded judge on
-pairs of MT-Bench (``docs/embedded-judge.md``), and not from what they are reported on.
+so that neither is preferred. The mean over both orders decides, in which the leaning to one
+position cancels. Scales and margins are frozen. They come from the embedded judge on pairs of
+MT-Bench (``docs/embedded-judge.md``), and not from what they are reported on.
 
 References
 ----------
@@ -44,9 +43,10 @@ NEUTRAL = "Write something."
 
 TAU = 20.0
 """Nats of d that multiply the odds by e."""
-SIGMA_ODDS, SIGMA_PMI, BETA = 0.2, 40.0, 0.6
 MARGIN = 0.15
-"""Log-odds within which the likelihoods, or both together, are a tie."""
+"""Log-odds within which the likelihoods are a tie."""
+SIGMA_ODDS, SIGMA_PMI = 0.2, 40.0
+"""How much the log-odds of a judge that is asked vary from pair to pair, and d, in nats."""
 
 
 async def score(judge: Judge, item: Item, response: str) -> Score:
@@ -75,7 +75,7 @@ def heard(ask: Look) -> Look:
             )
         of_a, of_b = await together(score(judge, item, a), score(judge, item, b))
         d = of_a.value - of_b.value
-        both = leaning(BETA * (log_odds(asked.p_a) / SIGMA_ODDS + d / SIGMA_PMI))
+        both = leaning(log_odds(asked.p_a) + d * SIGMA_ODDS / SIGMA_PMI)
         return replace(asked, choice=both.choice, p_a=both.p_a)
 
     return look
@@ -104,7 +104,7 @@ def listening(asking: Protocol) -> Protocol:
         asking,
         look=heard(asking.look),
         prompts=(*asking.prompts, *likelihood.prompts),
-        margin=MARGIN,
+        margin=0.0,
     )
 
 

@@ -14,7 +14,7 @@ from functools import partial
 
 from twopan.data import Item
 from twopan.judge import Judge
-from twopan.protocols import pair_protocol, reading
+from twopan.protocols import ASKED, pair_protocol, reading
 from twopan.protocols.aids import given
 from twopan.protocols.parsing import Contract
 from twopan.verdict import Preference
@@ -34,7 +34,7 @@ async def pairwise(judge: Judge, item: Item, a: str, b: str) -> Preference:
     )
 
 
-@pair_protocol(prompts=["pairwise_cot"])
+@pair_protocol(prompts=["pairwise_cot"], takes=ASKED)
 async def pairwise_cot(judge: Judge, item: Item, a: str, b: str) -> Preference:
     return await judge.ask(
         "pairwise_cot",

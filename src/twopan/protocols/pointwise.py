@@ -15,7 +15,7 @@ from twopan.concurrency import together
 from twopan.data import Item
 from twopan.errors import Unparsed
 from twopan.judge import Judge
-from twopan.protocols import logprobs, parsing, point_protocol
+from twopan.protocols import SCORED, logprobs, parsing, point_protocol
 from twopan.protocols.aids import given
 from twopan.protocols.parsing import Contract
 from twopan.protocols.reading import LEAST_MASS
@@ -23,7 +23,7 @@ from twopan.providers import Completion
 from twopan.verdict import Score
 
 
-@point_protocol(prompts=["pointwise"])
+@point_protocol(prompts=["pointwise"], takes=SCORED)
 async def pointwise(judge: Judge, item: Item, response: str) -> Score:
     levels = sorted(judge.rubric.levels)
     line = Contract(
@@ -32,7 +32,7 @@ async def pointwise(judge: Judge, item: Item, response: str) -> Score:
     return await scored(judge, item, response, "pointwise", line, max_tokens=1024)
 
 
-@point_protocol(prompts=["pointwise_direct"])
+@point_protocol(prompts=["pointwise_direct"], takes=SCORED)
 async def pointwise_direct(judge: Judge, item: Item, response: str) -> Score:
     levels = sorted(judge.rubric.levels)
     number = Contract(format="bare", low=levels[0], high=levels[-1], integer=True)

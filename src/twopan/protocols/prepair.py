@@ -20,12 +20,12 @@ from functools import partial
 from twopan.concurrency import together
 from twopan.data import Item
 from twopan.judge import Judge
-from twopan.protocols import pair_protocol, reading
+from twopan.protocols import ASKED, pair_protocol, reading
 from twopan.protocols.aids import given
 from twopan.verdict import Preference
 
 
-@pair_protocol(prompts=["prepair_reason", "prepair_decide"])
+@pair_protocol(prompts=["prepair_reason", "prepair_decide"], takes=ASKED)
 async def prepair(judge: Judge, item: Item, a: str, b: str) -> Preference:
     analysis_a, analysis_b = await together(reason(judge, item, a), reason(judge, item, b))
     return await judge.ask(
@@ -52,7 +52,7 @@ async def reason(judge: Judge, item: Item, response: str) -> str:
     )
 
 
-@pair_protocol(prompts=["prepair_star"])
+@pair_protocol(prompts=["prepair_star"], takes=ASKED)
 async def prepair_star(judge: Judge, item: Item, a: str, b: str) -> Preference:
     return await judge.ask(
         "prepair_star",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from twopan import __version__
 from twopan.pipelines.cells import POLICIES
 from twopan.pipelines.gate import Gate
-from twopan.pipelines.meta_evaluate import MetaEvaluation
+from twopan.pipelines.meta_evaluate import ALL, MetaEvaluation
 from twopan.report import charts, judges, listing, seats
 from twopan.report.texts import shown
 from twopan.saving import check_writable, write
@@ -94,7 +94,7 @@ def render_meta_evaluation(
         balance=charts.balance(None),
         groups=judges.groups(result),
         row_name=judges.row_name,
-        short=judges.short,
+        all_pairs=ALL,
         policies=POLICIES,
         gaps=judges.gaps(result),
         grids=judges.grids(result),
@@ -180,17 +180,18 @@ def _hash(text: str) -> str:
 
 def _points(difference: float) -> str:
     """
-    >>> _points(0.0881), _points(-0.02)
-    ('+8.8', '−2.0')
+    >>> _points(0.0881), _points(-0.02), _points(-0.0)
+    ('+8.8', '−2.0', '+0.0')
     """
-    return f"{100 * difference:+.1f}".replace("-", "\N{MINUS SIGN}")
+    return f"{100 * difference:+z.1f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _coefficient(agreement: Agreement | None) -> str:
     """A star where it hides how much they agree."""
     if agreement is None:
         return "none"
-    return f"{agreement.coefficient.estimate:.2f}{'*' if agreement.skewed else ''}"
+    found = f"{agreement.coefficient.estimate:z.2f}".replace("-", "\N{MINUS SIGN}")
+    return f"{found}{'*' if agreement.skewed else ''}"
 
 
 def _money(usd: float) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from twopan.jury import Outcome
-from twopan.pipelines.meta_evaluate import Difference, MetaEvaluation, Trial
+from twopan.pipelines.meta_evaluate import Difference, MetaEvaluation
+from twopan.pipelines.trials import Trial
 from twopan.report.listing import Cut, Listing, look_of, packed
 from twopan.report.texts import shown
 from twopan.stats.calibration import Calibration
@@ -17,9 +18,9 @@ from twopan.verdict import Choice, Unjudged, Verdict
 
 Parting = Literal["all", "most", "some"]
 PARTINGS: dict[Parting, str] = {
-    "all": "All judges part from people",
+    "all": "Every verdict parts from people",
     "most": "Half of them or more",
-    "some": "Some",
+    "some": "Fewer",
 }
 MOST_CURVES = 12
 """Reliability curves drawn."""
@@ -52,12 +53,6 @@ def groups(found: MetaEvaluation) -> list[Group]:
 def row_name(trial: Trial) -> str:
     """Under the name of its judge."""
     return trial.judge if trial.trivial or not trial.protocol else trial.protocol
-
-
-def short(name: str, names: Sequence[str]) -> str:
-    """The last part of a category, where that tells it from the others."""
-    last = name.rpartition("/")[2]
-    return last if sum(other.rpartition("/")[2] == last for other in names) == 1 else name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +149,8 @@ def listing(found: MetaEvaluation) -> Listing:
     sizes = [400] * len(order)
     for n in order:
         pair = found.pairs[n]
-        sizes += [len(pair.item.instruction), len(pair.a.text), len(pair.b.text)]
+        texts = (pair.item.instruction, pair.item.reference or "", pair.a.text, pair.b.text)
+        sizes += map(len, texts)
         for judge in judges[:MOST_VOICES]:
             outcome = found.trials[judge].outcomes[n]
             if isinstance(outcome, Verdict):
