@@ -244,3 +244,13 @@ def test_1_and_1_0_ask_for_the_same():
 
 async def test_what_is_written_is_flushed_before_it_is_acknowledged(ledger):
     assert await ledger._write(lambda db: db.execute("pragma synchronous").fetchone()[0]) == 2
+
+
+def test_a_ledger_with_other_columns_is_refused_before_anything_is_written(tmp_path):
+    path = tmp_path / "old.sqlite"
+    with Ledger(path):
+        pass
+    with sqlite3.connect(path) as db:
+        db.execute("alter table attempts drop column request_id")
+    with pytest.raises(ConfigError, match="another version of twopan .*other columns"):
+        Ledger(path)

@@ -1,6 +1,5 @@
 """The report of a meta-evaluation: what it says, and what it does not let in."""
 
-import html
 import json
 import re
 from dataclasses import replace
@@ -151,25 +150,22 @@ def test_a_category_under_its_last_name_keeps_its_whole_name_beside_it():
 
 def test_a_minus_is_a_minus_everywhere_and_nothing_is_less_than_nothing():
     result = evaluation()
-    text = re.sub(r"(?s)<style>.*?</style>|<script.*?</script>|<[^>]+>", "", _without_words(result))
+    page = render_meta_evaluation(result)
+    text = re.sub(r"(?s)<style>.*?</style>|<script.*?</script>|<[^>]+>", "", page)
+    text = text.replace(result.because, "")
     assert "\N{MINUS SIGN}0." in text, "to name a tie always is to agree less than by chance"
     assert not re.search(r"(?<![\w.])-\d", text)
     assert "\N{MINUS SIGN}0.00" not in text
-
-
-def _without_words(result):
-    return render_meta_evaluation(result).replace(html.escape(result.because), "")
 
 
 def test_what_a_page_leaves_out_of_curves_and_of_words_is_said(monkeypatch):
     monkeypatch.setattr(judges, "MOST_CURVES", 1)
     monkeypatch.setattr(judges, "MOST_VOICES", 1)
     whole = evaluation()
-    sure, _ = (replace(whole.trials[1], protocol=name) for name in ("sure", "surer"))
-    unasked = [NotRecorded("no such row").to_unjudged(p.item.id) for p in whole.pairs[:4]]
-    other = replace(sure, protocol="asked less", outcomes=(*unasked, *sure.outcomes[4:]))
-    wrong = whole.trials[0]
-    page = render_meta_evaluation(meta_evaluate(whole.pairs, [sure, other, wrong]))
+    wrong, sure, *_ = whole.trials
+    unasked = [Unjudged(item_id=p.item.id, reason="not_recorded") for p in whole.pairs[:4]]
+    less = replace(sure, protocol="less", outcomes=(*unasked, *sure.outcomes[4:]))
+    page = render_meta_evaluation(meta_evaluate(whole.pairs, [wrong, sure, less]))
     assert page.count('<figure class="curve">') == 1
     assert "Drawn are the first 1 of 2 that told probabilities." in page
     assert "carried for the first 1 of the 3 above." in page

@@ -260,17 +260,21 @@ class Ledger:
             tables = {r[0] for r in self._reader.execute("select name from sqlite_master")}
             if tables and "meta" not in tables:
                 raise ConfigError(f"{self.path} is a database, but not a twopan ledger")
-            self._reader.executescript(files("twopan").joinpath("schema.sql").read_text())
+            schema = files("twopan").joinpath("schema.sql").read_text()
+            self._reader.executescript(schema)
+            with closing(sqlite3.connect(":memory:")) as model:
+                model.executescript(schema)
+                same = columns_of(self._reader) == columns_of(model)
             self._reader.execute(
                 "insert or ignore into meta values ('schema', ?)", (SCHEMA_VERSION,)
             )
             found = self._reader.execute("select value from meta where name = 'schema'").fetchone()
         except sqlite3.Error as error:
             raise LedgerError(f"{self.path} cannot be used as a ledger: {error}") from None
-        if found[0] != SCHEMA_VERSION:
+        if found[0] != SCHEMA_VERSION or not same:
             raise ConfigError(
-                f"{self.path} was written by another version of twopan (schema {found[0]});"
-                " name another file with --ledger"
+                f"{self.path} was written by another version of twopan (schema {found[0]}"
+                f"{'' if same else ', with other columns'}); name another file with --ledger"
             )
 
     def _bury_the_dead(self) -> None:
@@ -361,6 +365,16 @@ class Ledger:
     def _unwritten(self, error: Exception) -> LedgerError:
         hint = "; is the disk full?" if "full" in str(error) else ""
         return LedgerError(f"{self.path} could not be written: {error}{hint}")
+
+
+def columns_of(db: sqlite3.Connection) -> set[tuple[str, str]]:
+    """(table, column) of all of our tables."""
+    return set(
+        db.execute(
+            "select m.name, c.name from sqlite_master m, pragma_table_info(m.name) c"
+            " where m.type = 'table' and m.name not like 'sqlite_%'"
+        )
+    )
 
 
 def default_path() -> Path:

@@ -191,6 +191,11 @@ async def open_session(
     until = None if deadline is None else time.monotonic() + deadline
 
     def client(spec: Spec, provider: Provider) -> Client:
+        if budget is not None and budget.usd is not None and spec.price is None:
+            raise ConfigError(
+                f"a budget in money needs the price of {spec.model}: give one under [judges.NAME]"
+                " in the config file, or a budget in calls"
+            )
         return Client(
             provider,
             ledger,

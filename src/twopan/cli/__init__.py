@@ -132,7 +132,10 @@ def status_of(error: TwopanError) -> int:
 
 
 def complain(message: str) -> None:
-    click.echo(f"twopan: {visible(message)}", err=True)
+    from twopan.report.texts import mask
+
+    # A server may repeat a key in its refusal, ours or another's.
+    click.echo(f"twopan: {visible(mask(message))}", err=True)
 
 
 def visible(text: str) -> str:

@@ -140,9 +140,13 @@ def judged(outcomes: "Sequence[Outcome]", spent: "Spent") -> None:
 
 def unjudged(outcomes: "Sequence[Outcome | Scored]") -> None:
     """The three commonest things that happened instead of a verdict."""
+    from twopan.report.texts import mask
+
     found = Counter(o.detail[:300] for o in outcomes if isinstance(o, Unjudged) and o.detail)
     for detail, count in found.most_common(3):
-        click.echo(f"  {count} unjudged: {visible(detail)}", err=True)
+        click.echo(f"  {count} unjudged: {visible(mask(detail))}", err=True)
+    if rest := sum(found.values()) - sum(count for _, count in found.most_common(3)):
+        click.echo(f"  and {rest} more for other reasons", err=True)
 
 
 def _judge(result: "Gate") -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from twopan.cli import visible
 
 if TYPE_CHECKING:
@@ -94,6 +96,10 @@ def rated_evaluation(found: "RatedEvaluation") -> None:
                 for trial, by_level in zip(found.trials, found.correlations, strict=True)
                 if (n := next(iter(by_level[where].values()), None))
             ),
+        )
+    if not any(by for by_level in found.correlations for by in by_level.values()):
+        click.echo(
+            "There is nothing to correlate: a scoring is constant, or there is one item.", err=True
         )
     draw(
         "The scores",

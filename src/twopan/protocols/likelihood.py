@@ -71,7 +71,9 @@ def heard(ask: Look) -> Look:
         asked = await ask(judge, item, a, b)
         if asked.p_a is None:
             raise Unparsed(
-                "logprobs_missing", "likelihoods are added to the probability of a verdict"
+                "logprobs_missing",
+                "the judge told no token probabilities, to which likelihoods could be added: use"
+                " likelihood alone, or pairwise",
             )
         of_a, of_b = await together(score(judge, item, a), score(judge, item, b))
         d = of_a.value - of_b.value
