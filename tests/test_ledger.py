@@ -252,5 +252,5 @@ def test_a_ledger_with_other_columns_is_refused_before_anything_is_written(tmp_p
         pass
     with sqlite3.connect(path) as db:
         db.execute("alter table attempts drop column request_id")
-    with pytest.raises(ConfigError, match="another version of twopan .*other columns"):
+    with pytest.raises(ConfigError, match=r"another version of twopan .*other columns"):
         Ledger(path)
