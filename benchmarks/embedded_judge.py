@@ -92,15 +92,20 @@ async def judged(
 
 
 def ask(ledger: Ledger, pairs: list[Pair]) -> None:
+    """Ask whatever has not been kept or answered, writing down what there is after each step."""
     for model, protocol, size in plan():
         began = time.monotonic()
-        run(judged(ledger, model, protocol, sample(pairs, size)))
+        known = {id for judge, of, id in rows() if (judge, of) == (model, protocol)}
+        new = [pair for pair in sample(pairs, size) if pair.item.id not in known]
+        run(judged(ledger, model, protocol, new))
+        collect(ledger, pairs)
         print(f"{model} {protocol} {size} pairs: {time.monotonic() - began:.0f} s", flush=True)
 
 
 def collect(ledger: Ledger, pairs: list[Pair]) -> None:
-    """Write down labels, lengths and whatever verdicts the ledger has answers for."""
+    """Write down labels, lengths and verdicts: those of the ledger, and those that were kept."""
     HERE.mkdir(exist_ok=True)
+    old = rows()
     with ITEMS.open("w", encoding="utf-8", newline="") as file:
         write = csv.writer(file, lineterminator="\n").writerow
         write(("item", "label", "length_a", "length_b"))
@@ -112,11 +117,23 @@ def collect(ledger: Ledger, pairs: list[Pair]) -> None:
         for model in MODELS:
             for protocol in (*ONE_PASS, *DERIVED, *GENERATING):
                 for outcome in run(judged(ledger, model, protocol, pairs, offline=True)):
+                    key = (model, protocol, outcome.item_id)
                     if isinstance(outcome, Verdict):
-                        write((model, protocol, outcome.item_id, *numbers(outcome.votes[0]), ""))
+                        write((*key, *numbers(outcome.votes[0]), ""))
                     elif outcome.reason != "not_recorded":
-                        row = ("", "", "", "", "", outcome.reason)
-                        write((model, protocol, outcome.item_id, *row))
+                        write((*key, "", "", "", "", "", outcome.reason))
+                    elif key in old:
+                        write((*key, *old[key]))
+
+
+def rows() -> dict[tuple[str, str, str], list[str]]:
+    """The verdicts that were kept: by judge, protocol and item."""
+    if not VERDICTS.exists():
+        return {}
+    with VERDICTS.open(encoding="utf-8", newline="") as file:
+        return {
+            (judge, protocol, id): row for judge, protocol, id, *row in list(csv.reader(file))[1:]
+        }
 
 
 def numbers(vote: Comparison) -> Iterable[Any]:
@@ -139,9 +156,8 @@ def kept() -> MetaEvaluation:
             for id, label, a, b in list(csv.reader(file))[1:]
         ]
     found: dict[tuple[str, str], dict[str, Outcome]] = {}
-    with VERDICTS.open(encoding="utf-8", newline="") as file:
-        for judge, protocol, id, *row in list(csv.reader(file))[1:]:
-            found.setdefault((judge, protocol), {})[id] = outcome(judge, id, *row)
+    for (judge, protocol, id), row in rows().items():
+        found.setdefault((judge, protocol), {})[id] = outcome(judge, id, *row)
     absent = "not_recorded"
     trials = [
         Trial(

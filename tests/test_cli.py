@@ -457,7 +457,8 @@ def test_the_ledger_can_be_read_exported_and_verified(twopan, pairs_file, server
     assert (run["state"], run["pairs"], run["judged"]) == ("finished", 5, 5)
     assert twopan("ledger", "export", run["run"], check=0).stdout == lines
     shown = json.loads(twopan("ledger", "show", run["run"], check=0).stdout)
-    assert shown["config"]["rubric"] == "helpfulness"
+    config = shown["config"]
+    assert (config["protocol"], config["rubric"]) == ("pairwise", "helpfulness")
     assert shown["command"][0] == "twopan"
     key = sqlite3.connect(tmp_path / "data" / "twopan" / "ledger.sqlite").execute(
         "select key from calls limit 1"

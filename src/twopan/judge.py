@@ -46,6 +46,10 @@ class PairProtocol(Protocol):
     def margin(self) -> float | None:
         """The mean log-odds within which both orders are a tie; None where they must agree."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether the judge is asked anything, so that a rubric makes a difference."""
+
     async def __call__(self, judge: "Judge", item: Item, a: str, b: str) -> Preference: ...
 
 

@@ -159,6 +159,14 @@ def seat(
     return jury
 
 
+def in_force(config: Mapping[str, Any], jury: Sequence[Judge]) -> dict[str, Any]:
+    """The settings, with what stands where none was given."""
+    protocols = {judge.protocol.name for judge in jury}
+    rubrics = {judge.rubric.name for judge in jury if judge.protocol.asks}
+    chosen = {"protocol": ", ".join(sorted(protocols)), "rubric": ", ".join(rubrics) or None}
+    return {**config, **{name: config.get(name) or value for name, value in chosen.items()}}
+
+
 async def dismiss(jury: Sequence[Judge]) -> None:
     """Close what the judges hold open: connections, a model in memory."""
     for judge in jury:
@@ -215,7 +223,7 @@ async def open_session(
         settings=settings or Settings(),
         client=client,
     )
-    run = ledger.begin(command, config or {}, [judge.signature for judge in jury])
+    run = ledger.begin(command, in_force(config or {}, jury), [judge.signature for judge in jury])
     for judge in jury:
         judge.client.run = run
     state = "failed"

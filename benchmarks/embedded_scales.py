@@ -1,0 +1,143 @@
+"""Where the frozen numbers of ``likelihood`` and ``pairwise+likelihood`` come from.
+
+    python benchmarks/embedded_scales.py VOTES     asks the embedded judge; half an hour
+    python benchmarks/embedded_scales.py           fits again from what was kept, in a second
+
+VOTES are the votes of people on MT-Bench as published (lmsys/mt_bench_human_judgments on Hugging
+Face, split ``human``, licence CC-BY-4.0), or a file of labelled pairs. Of the first turns those
+pairs are taken whose texts have 2,000 characters or fewer together and on which most voters agree,
+and of these the 128 with the smallest SHA-256 of their id. What is kept are ids, labels, lengths
+and numbers.
+"""
+
+import argparse
+import csv
+import hashlib
+import math
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import embedded_judge
+import numpy as np
+
+from twopan.concurrency import run
+from twopan.data import Item, Pair
+from twopan.datasets import read_pairs_file
+from twopan.errors import DataError
+from twopan.formats import load
+from twopan.ledger import Ledger
+from twopan.protocols.likelihood import TAU
+from twopan.stats.win_rate import win_rate
+from twopan.verdict import Choice, Verdict
+
+KEPT = embedded_judge.HERE / "mtbench.csv"
+MODEL = embedded_judge.MODELS[0]
+SIZE, LONGEST = 128, 2000
+
+
+class Row(NamedTuple):
+    """One pair of texts, from the side of A."""
+
+    id: str
+    label: Choice
+    longer: int
+    """Characters of A less those of B."""
+    odds: float
+    """Log-odds of A when asked, the mean of both orders."""
+    d: float
+    """What the instruction adds to log P of A, less what it adds to that of B; nats."""
+
+
+def sample(path: Path) -> list[Pair]:
+    try:
+        votes = load("mtbench", path).pairs
+    except DataError:
+        votes = read_pairs_file(path).pairs
+    on: dict[str, list[Pair]] = defaultdict(list)
+    for vote in votes:
+        question, _, turn = vote.item.id.partition("/")
+        if turn == "1":
+            on[f"{question}/{vote.a.system}/{vote.b.system}"].append(vote)
+        elif not turn.isdecimal():
+            on[vote.item.id].append(vote)
+    found = {}
+    for id, same in on.items():
+        (label, most), *others = Counter(vote.label for vote in same).most_common()
+        texts = (same[0].item.instruction, same[0].a.text, same[0].b.text)
+        if (not others or others[0][1] < most) and all(texts) and sum(map(len, texts)) <= LONGEST:
+            item = Item(id=id, instruction=texts[0])
+            found[id] = Pair(item=item, a=same[0].a, b=same[0].b, label=label)
+    drawn = sorted(found, key=lambda id: hashlib.sha256(id.encode()).hexdigest())[:SIZE]
+    return [found[id] for id in drawn]
+
+
+def ask(ledger: Ledger, pairs: list[Pair]) -> None:
+    asked, heard = (
+        {
+            outcome.item_id: outcome.votes[0].log_odds
+            for outcome in run(embedded_judge.judged(ledger, MODEL, protocol, pairs))
+            if isinstance(outcome, Verdict)
+        }
+        for protocol in ("pairwise+odds", "likelihood")
+    )
+    with KEPT.open("w", encoding="utf-8", newline="") as file:
+        write = csv.writer(file, lineterminator="\n").writerow
+        write(Row._fields)
+        for pair in pairs:
+            id, longer = pair.item.id, len(pair.a.text) - len(pair.b.text)
+            if id in asked and id in heard:
+                d = heard[id] * TAU
+                write((id, pair.label, longer, round(asked[id], 4), round(d, 3)))
+
+
+def kept() -> list[Row]:
+    with KEPT.open(encoding="utf-8", newline="") as file:
+        return [
+            Row(id, Choice(label), int(longer), float(odds), float(d))
+            for id, label, longer, odds, d in list(csv.reader(file))[1:]
+        ]
+
+
+def fit(rows: list[Row]) -> None:
+    decided = [row for row in rows if row.label is not Choice.TIE]
+    signs = np.array([1 if row.label is Choice.A else -1 for row in decided])
+    d, odds, longer = (
+        np.array([getattr(row, name) for row in decided], float) for name in ("d", "odds", "longer")
+    )
+    print(f"{len(rows)} pairs, {len(decided)} decided")
+    for name, x in (("heard", d), ("asked", odds), ("the longer", longer)):
+        e = win_rate((1 + np.sign(x * signs)) / 2)
+        print(f"{name:10} right: {e.estimate:.3f} [{e.low:.3f}, {e.high:.3f}]")
+    # One parameter: logit P(A is better) = d / tau, without a constant, for sides are arbitrary.
+    taus = np.arange(5.0, 400.0)
+    losses = [np.logaddexp(0, -signs * d / tau).mean() for tau in taus]
+    best = int(np.argmin(losses))
+    print(f"tau {taus[best]:.0f} nats, log loss {losses[best]:.3f}; of a coin {math.log(2):.3f}")
+    spread = [np.std([getattr(row, name) for row in rows]) for name in ("odds", "d")]
+    print(f"standard deviations: {spread[0]:.3f} log-odds asked, {spread[1]:.1f} nats heard")
+    for margin in (0, 1, 2, 3, 4, 6, 9, 13):
+        said = np.where(np.abs(d) <= margin, 0.5, d * signs > 0)
+        three = [
+            (row.label is Choice.TIE)
+            if abs(row.d) <= margin
+            else row.label is (Choice.A if row.d > 0 else Choice.B)
+            for row in rows
+        ]
+        print(f"margin {margin:2} nats: right {said.mean():.3f}, of three {np.mean(three):.3f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("votes", nargs="?", type=Path)
+    parser.add_argument("--ledger", type=Path, default=Path("out/embedded-judge.sqlite"))
+    options = parser.parse_args()
+    if options.votes is not None:
+        options.ledger.parent.mkdir(parents=True, exist_ok=True)
+        with Ledger(options.ledger) as ledger:
+            ask(ledger, sample(options.votes))
+    fit(kept())
+
+
+if __name__ == "__main__":
+    main()
