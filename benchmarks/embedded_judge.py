@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from twopan.cli.options import Options
@@ -35,7 +36,7 @@ from twopan.weights import catalogue
 HERE = Path(__file__).parent / "embedded"
 PAGE = Path(__file__).parent.parent / "docs" / "embedded-judge.md"
 AGREEMENT = Path(__file__).parent.parent / "src" / "twopan" / "report" / "agreement.csv"
-ITEMS, VERDICTS = HERE / "items.csv", HERE / "verdicts.csv"
+ITEMS, VERDICTS, SECONDS = HERE / "items.csv", HERE / "verdicts.csv", HERE / "seconds.csv"
 
 MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
 ONE_PASS = ("likelihood", "pairwise", "pointwise-direct")
@@ -126,6 +127,33 @@ def collect(ledger: Ledger, pairs: list[Pair]) -> None:
                         write((*key, *old[key]))
 
 
+def clock(pairs: list[Pair]) -> None:
+    """Write down how long a pair takes, both orders, when nothing else runs; loading left out."""
+    with SECONDS.open("w", encoding="utf-8", newline="") as file, TemporaryDirectory() as folder:
+        write = csv.writer(file, lineterminator="\n").writerow
+        write(("judge", "protocol", "pairs", "seconds"))
+        for model in MODELS:
+            for protocol in ONE_PASS:
+                with Ledger(Path(folder) / f"{model}-{protocol}.sqlite") as ledger:
+                    began, ended = run(timed(ledger, model, protocol, pairs))
+                write((model, protocol, len(pairs), round((ended - began) / len(pairs), 1)))
+
+
+async def timed(
+    ledger: Ledger, model: str, protocol: str, pairs: list[Pair]
+) -> tuple[float, float]:
+    """When the model was loaded, and when all pairs were judged."""
+    rubric = load_rubric(RUBRIC) if find_protocol(protocol).asks else None
+    specs = [f"local:{model}"]
+    async with open_session(specs, ledger=ledger, protocol=protocol, rubric=rubric) as session:
+        item = Item(id="warm", instruction="Say hello.")
+        a, b = (Response(item_id="warm", system=name, text=name) for name in "ab")
+        await judge_pairs(session.jury, [Pair(item=item, a=a, b=b)], workers=1)
+        began = time.monotonic()
+        await judge_pairs(session.jury, pairs, workers=session.workers)
+        return began, time.monotonic()
+
+
 def rows() -> dict[tuple[str, str, str], list[str]]:
     """The verdicts that were kept: by judge, protocol and item."""
     if not VERDICTS.exists():
@@ -158,6 +186,7 @@ def kept() -> MetaEvaluation:
     found: dict[tuple[str, str], dict[str, Outcome]] = {}
     for (judge, protocol, id), row in rows().items():
         found.setdefault((judge, protocol), {})[id] = outcome(judge, id, *row)
+    found = {asked: whole(said, pairs) for asked, said in found.items()}
     absent = "not_recorded"
     trials = [
         Trial(
@@ -169,8 +198,16 @@ def kept() -> MetaEvaluation:
             ),
         )
         for (judge, protocol), said in found.items()
+        if said
     ]
     return meta_evaluate(pairs, trials)
+
+
+def whole(said: dict[str, Outcome], pairs: list[Pair]) -> dict[str, Outcome]:
+    """The largest random sample that is complete; what was asked beyond it, in order, is none."""
+    samples = ({pair.item.id for pair in sample(pairs, size)} for size in reversed(STEPS))
+    ids = next((ids for ids in samples if ids <= said.keys()), set())
+    return {id: outcome for id, outcome in said.items() if id in ids}
 
 
 def outcome(judge: str, id: str, margin: str, *looks_and_reason: str) -> Outcome:
@@ -208,9 +245,13 @@ def main() -> None:
     parser.add_argument("llmbar", nargs="?", type=Path, help="Dataset/LLMBar, or a file of pairs")
     parser.add_argument("--ledger", type=Path, default=Path("out/embedded-judge.sqlite"))
     parser.add_argument("--collect", action="store_true", help="ask nobody; write what is there")
+    parser.add_argument("--clock", action="store_true", help="only time eight pairs a protocol")
     options = parser.parse_args()
     if options.llmbar is not None:
         pairs = read(options.llmbar)
+        if options.clock:
+            clock(sample(pairs, 8))
+            return
         options.ledger.parent.mkdir(parents=True, exist_ok=True)
         with Ledger(options.ledger) as ledger:
             if not options.collect:

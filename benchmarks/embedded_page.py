@@ -1,6 +1,10 @@
 """The page about the embedded judge: tables from what was measured, words from words.md."""
 
+import csv
 from pathlib import Path
+
+import embedded_judge
+import embedded_scales
 
 from twopan.pipelines.meta_evaluate import ALL, MetaEvaluation
 from twopan.stats.resampling import Estimate
@@ -15,12 +19,14 @@ SUBSETS = (
 
 
 def page(found: MetaEvaluation) -> str:
-    """words.md with ``{{ accuracy }}``, ``{{ orders }}`` and ``{{ differences }}`` filled in."""
+    """words.md with ``{{ accuracy }}`` and the other tables filled in."""
     text = WORDS.read_text(encoding="utf-8")
     for name, table in (
         ("accuracy", accuracy(found)),
         ("orders", orders(found)),
         ("differences", differences(found)),
+        ("seconds", seconds()),
+        ("scales", scales()),
     ):
         text = text.replace(f"{{{{ {name} }}}}", table)
     return text
@@ -57,11 +63,22 @@ def differences(found: MetaEvaluation) -> str:
             [
                 f"{found.trials[d.second].name} − {found.trials[d.first].name}",
                 f"{-100 * e.estimate:+.1f} [{-100 * e.high:+.0f}, {-100 * e.low:+.0f}]",
-                f"{d.paired.p_value:.2g}",
+                f"{d.paired.p_value:.2g}" if d.paired.p_value >= 1e-12 else "< 1e-12",
                 str(d.pairs),
             ]
         )
     return table(["", "points", "p (McNemar)", "pairs"], rows)
+
+
+def seconds() -> str:
+    with embedded_judge.SECONDS.open(encoding="utf-8", newline="") as file:
+        rows = [[f"{judge} · {of}", taken] for judge, of, _, taken in list(csv.reader(file))[1:]]
+    return table(["judge · protocol", "seconds"], rows)
+
+
+def scales() -> str:
+    told = embedded_scales.fit(embedded_scales.distinct(embedded_scales.kept()))
+    return "\n".join(f"    {line}" for line in told)
 
 
 def share(e: Estimate | None) -> str:

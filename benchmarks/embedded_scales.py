@@ -6,8 +6,11 @@
 VOTES are the votes of people on MT-Bench as published (lmsys/mt_bench_human_judgments on Hugging
 Face, split ``human``, licence CC-BY-4.0), or a file of labelled pairs. Of the first turns those
 pairs are taken whose texts have 2,000 characters or fewer together and on which most voters agree,
-and of these the 128 with the smallest SHA-256 of their id. What is kept are ids, labels, lengths
-and numbers.
+and of these the 128 with the smallest SHA-256 of their id; where two systems gave the same answer,
+the same two texts count once. What is kept are ids, labels, lengths and numbers.
+
+A few likelihoods are far off: a text that copies the instruction is hundreds of nats likelier for
+it. So spreads are those of the middle half of the pairs, and tau leaves out what is beyond 150.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import csv
 import hashlib
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +37,7 @@ from twopan.verdict import Choice, Verdict
 
 KEPT = embedded_judge.HERE / "mtbench.csv"
 MODEL = embedded_judge.MODELS[0]
-SIZE, LONGEST = 128, 2000
+SIZE, LONGEST, FAR = 128, 2000, 150.0
 
 
 class Row(NamedTuple):
@@ -99,23 +103,37 @@ def kept() -> list[Row]:
         ]
 
 
-def fit(rows: list[Row]) -> None:
+def distinct(rows: list[Row]) -> list[Row]:
+    def texts(row: Row) -> tuple[object, ...]:
+        return row.id.partition("/")[0], abs(row.longer), abs(row.d)
+
+    return list({texts(row): row for row in reversed(rows)}.values())
+
+
+def spread(x: list[float]) -> float:
+    """The standard deviation of the normal distribution with this middle half."""
+    low, high = np.percentile(x, (25, 75))
+    return float(high - low) / 1.349
+
+
+def fit(rows: list[Row]) -> Iterator[str]:
     decided = [row for row in rows if row.label is not Choice.TIE]
     signs = np.array([1 if row.label is Choice.A else -1 for row in decided])
     d, odds, longer = (
         np.array([getattr(row, name) for row in decided], float) for name in ("d", "odds", "longer")
     )
-    print(f"{len(rows)} pairs, {len(decided)} decided")
+    yield f"{len(rows)} pairs, {len(decided)} decided"
     for name, x in (("heard", d), ("asked", odds), ("the longer", longer)):
         e = win_rate((1 + np.sign(x * signs)) / 2)
-        print(f"{name:10} right: {e.estimate:.3f} [{e.low:.3f}, {e.high:.3f}]")
+        yield f"{name:10} right: {e.estimate:.3f} [{e.low:.3f}, {e.high:.3f}]"
     # One parameter: logit P(A is better) = d / tau, without a constant, for sides are arbitrary.
+    near = np.abs(d) <= FAR
     taus = np.arange(5.0, 400.0)
-    losses = [np.logaddexp(0, -signs * d / tau).mean() for tau in taus]
+    losses = [np.logaddexp(0, -(signs * d)[near] / tau).mean() for tau in taus]
     best = int(np.argmin(losses))
-    print(f"tau {taus[best]:.0f} nats, log loss {losses[best]:.3f}; of a coin {math.log(2):.3f}")
-    spread = [np.std([getattr(row, name) for row in rows]) for name in ("odds", "d")]
-    print(f"standard deviations: {spread[0]:.3f} log-odds asked, {spread[1]:.1f} nats heard")
+    yield f"tau {taus[best]:.0f} nats, log loss {losses[best]:.3f}; of a coin {math.log(2):.3f}"
+    odds_all, d_all = ([getattr(row, name) for row in rows] for name in ("odds", "d"))
+    yield f"spread: {spread(odds_all):.3f} log-odds asked, {spread(d_all):.1f} nats heard"
     for margin in (0, 1, 2, 3, 4, 6, 9, 13):
         said = np.where(np.abs(d) <= margin, 0.5, d * signs > 0)
         three = [
@@ -124,7 +142,7 @@ def fit(rows: list[Row]) -> None:
             else row.label is (Choice.A if row.d > 0 else Choice.B)
             for row in rows
         ]
-        print(f"margin {margin:2} nats: right {said.mean():.3f}, of three {np.mean(three):.3f}")
+        yield f"margin {margin:2} nats: right {said.mean():.3f}, of three {np.mean(three):.3f}"
 
 
 def main() -> None:
@@ -136,7 +154,7 @@ def main() -> None:
         options.ledger.parent.mkdir(parents=True, exist_ok=True)
         with Ledger(options.ledger) as ledger:
             ask(ledger, sample(options.votes))
-    fit(kept())
+    print(*fit(distinct(kept())), sep="\n")
 
 
 if __name__ == "__main__":

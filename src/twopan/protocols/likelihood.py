@@ -20,7 +20,7 @@ of A when asked, in one order, it adds the likelihoods on the same scale,
 
 so that neither is preferred. The mean over both orders decides, in which the leaning to one
 position cancels. Scales and margins are frozen. They come from the embedded judge on pairs of
-MT-Bench (``docs/embedded-judge.md``), and not from what they are reported on.
+MT-Bench (``benchmarks/embedded_scales.py``), and not from what they are reported on.
 
 References
 ----------
@@ -41,11 +41,11 @@ from twopan.verdict import Choice, Preference, Score, log_odds, probability
 
 NEUTRAL = "Write something."
 
-TAU = 20.0
+TAU = 24.0
 """Nats of d that multiply the odds by e."""
-MARGIN = 0.15
-"""Log-odds within which the likelihoods are a tie."""
-SIGMA_ODDS, SIGMA_PMI = 0.2, 40.0
+MARGIN = 2 / TAU
+"""Log-odds within which the likelihoods are a tie: two nats of d."""
+SIGMA_ODDS, SIGMA_PMI = 0.19, 18.7
 """How much the log-odds of a judge that is asked vary from pair to pair, and d, in nats."""
 
 
