@@ -232,6 +232,12 @@ def test_a_sample_of_votes_is_a_sample_of_votes(twopan, server, save):
     assert found["trials"][0]["categories"]["all pairs"]["accuracy"]["m"] > 2
 
 
+def test_a_seed_draws_nothing_without_a_limit(twopan, server, save):
+    done = twopan("meta-evaluate", save(ROWS), *judge(server), "--seed", "1", check=2)
+    assert "--limit" in done.stderr
+    assert not server.requests
+
+
 def test_labels_that_are_true_or_false_are_given_a_meaning(twopan, server, save):
     rows = [{**row, "label": row["label"] == "a"} for row in ROWS]
     args = ("meta-evaluate", save(rows), *judge(server), "--json", "-")

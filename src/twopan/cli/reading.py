@@ -94,9 +94,11 @@ def chosen(rows: Sequence[T], options: Options, id: Callable[[T], str]) -> list[
     """With --limit the first, or with --seed those whose hashed ids come first; in their order.
 
     A hash of the id and the seed draws the same rows whatever else is in the file. Of rows with
-    one id, as votes are, each is drawn for itself.
+    one id, as votes are, each is drawn for itself. Raises ConfigError for a seed without a limit.
     """
-    if options.limit is None or options.seed is None:
+    if options.limit is None and options.seed is not None:
+        raise ConfigError("--seed draws some of the pairs at random: say with --limit how many")
+    if options.seed is None:
         return list(rows[: options.limit])
     often: Counter[str] = Counter()
     ranks: list[tuple[bytes, int]] = []
