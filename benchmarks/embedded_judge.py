@@ -12,7 +12,8 @@ import argparse
 import csv
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,7 +30,8 @@ from twopan.ledger import Ledger
 from twopan.pipelines.meta_evaluate import MetaEvaluation, meta_evaluate
 from twopan.pipelines.trials import Trial
 from twopan.rubric import load as load_rubric
-from twopan.session import open_session
+from twopan.saving import replacing
+from twopan.session import Session, open_session
 from twopan.verdict import Choice, Comparison, Preference, Unjudged, Verdict
 from twopan.weights import catalogue
 
@@ -37,6 +39,7 @@ HERE = Path(__file__).parent / "embedded"
 PAGE = Path(__file__).parent.parent / "docs" / "embedded-judge.md"
 AGREEMENT = Path(__file__).parent.parent / "src" / "twopan" / "report" / "agreement.csv"
 ITEMS, VERDICTS, SECONDS = HERE / "items.csv", HERE / "verdicts.csv", HERE / "seconds.csv"
+SIGNATURES = HERE / "signatures.csv"
 
 MODELS = ("qwen2.5-coder-1.5b", "qwen2.5-coder-0.5b")
 ONE_PASS = ("likelihood", "pairwise", "pointwise-direct")
@@ -77,61 +80,91 @@ def sample(pairs: list[Pair], size: int) -> list[Pair]:
     return chosen(pairs, options, lambda pair: pair.item.id)
 
 
+def session(
+    ledger: Ledger, model: str, protocol: str, *, offline: bool = False
+) -> AbstractAsyncContextManager[Session]:
+    rubric = load_rubric(RUBRIC) if find_protocol(protocol).asks else None
+    specs = [f"local:{model}"]
+    return open_session(specs, ledger=ledger, protocol=protocol, rubric=rubric, offline=offline)
+
+
 async def judged(
     ledger: Ledger, model: str, protocol: str, pairs: list[Pair], *, offline: bool = False
 ) -> list[Outcome]:
     """The verdicts on these pairs; with ``offline`` those that the ledger's answers give."""
-    async with open_session(
-        [f"local:{model}"],
-        ledger=ledger,
-        protocol=protocol,
-        rubric=load_rubric(RUBRIC) if find_protocol(protocol).asks else None,
-        offline=offline,
-    ) as session:
-        each = None if offline else session.keep
-        return await judge_pairs(session.jury, pairs, workers=session.workers, each=each)
+    async with session(ledger, model, protocol, offline=offline) as opened:
+        each = None if offline else opened.keep
+        return await judge_pairs(opened.jury, pairs, workers=opened.workers, each=each)
+
+
+async def signature(ledger: Ledger, model: str, protocol: str) -> str:
+    """All that decides what this judge answers, but for the version of twopan."""
+    async with session(ledger, model, protocol, offline=True) as opened:
+        return opened.jury[0].signature.rpartition("|")[0]
 
 
 def ask(ledger: Ledger, pairs: list[Pair]) -> None:
     """Ask whatever has not been kept or answered, writing down what there is after each step."""
     for model, protocol, size in plan():
         began = time.monotonic()
-        known = {id for judge, of, id in rows() if (judge, of) == (model, protocol)}
+        known = {id for judge, of, id in rows(VERDICTS) if (judge, of) == (model, protocol)}
         new = [pair for pair in sample(pairs, size) if pair.item.id not in known]
         run(judged(ledger, model, protocol, new))
         collect(ledger, pairs)
         print(f"{model} {protocol} {size} pairs: {time.monotonic() - began:.0f} s", flush=True)
 
 
+def same_judges(ledger: Ledger) -> dict[tuple[str, str], str]:
+    """Signatures by judge and protocol. Ends the program where kept verdicts have others."""
+    kept = {(judge, protocol): row[0] for (judge, protocol), row in rows(SIGNATURES, 2).items()}
+    asked = [(model, of) for model in MODELS for of in (*ONE_PASS, *DERIVED, *GENERATING)]
+    now = {(model, of): run(signature(ledger, model, of)) for model, of in asked}
+    for key, said in kept.items():
+        if now.get(key) != said:
+            sys.exit(
+                f"{VERDICTS}: {' · '.join(key)} was measured as\n  {said}\nand this is\n"
+                f"  {now.get(key)}\nVerdicts of two judges are not pooled: to measure this one,"
+                f" move that file and {SIGNATURES.name} elsewhere"
+            )
+    return now
+
+
 def collect(ledger: Ledger, pairs: list[Pair]) -> None:
     """Write down labels, lengths and verdicts: those of the ledger, and those that were kept."""
     HERE.mkdir(exist_ok=True)
-    old = rows()
-    with ITEMS.open("w", encoding="utf-8", newline="") as file:
-        write = csv.writer(file, lineterminator="\n").writerow
-        write(("item", "label", "length_a", "length_b"))
+    signatures = same_judges(ledger)
+    old = rows(VERDICTS)
+    with table(ITEMS, "item", "label", "length_a", "length_b") as write:
         for pair in pairs:
             write((pair.item.id, pair.label, len(pair.a.text), len(pair.b.text)))
-    with VERDICTS.open("w", encoding="utf-8", newline="") as file:
-        write = csv.writer(file, lineterminator="\n").writerow
-        write(("judge", "protocol", "item", "margin", "a_first", "p", "b_first", "p", "unjudged"))
-        for model in MODELS:
-            for protocol in (*ONE_PASS, *DERIVED, *GENERATING):
-                for outcome in run(judged(ledger, model, protocol, pairs, offline=True)):
-                    key = (model, protocol, outcome.item_id)
-                    if isinstance(outcome, Verdict):
-                        write((*key, *numbers(outcome.votes[0]), ""))
-                    elif outcome.reason != "not_recorded":
-                        write((*key, "", "", "", "", "", outcome.reason))
-                    elif key in old:
-                        write((*key, *old[key]))
+    heads = ("judge", "protocol", "item", "margin", "a_first", "p", "b_first", "p", "unjudged")
+    written = set()
+    with table(VERDICTS, *heads) as write:
+        for model, protocol in signatures:
+            for outcome in run(judged(ledger, model, protocol, pairs, offline=True)):
+                key = (model, protocol, outcome.item_id)
+                if isinstance(outcome, Verdict):
+                    row = [*numbers(outcome.votes[0]), ""]
+                elif outcome.reason != "not_recorded":
+                    row = ["", "", "", "", "", outcome.reason]
+                elif key in old:
+                    row = old[key]
+                else:
+                    continue
+                write((*key, *row))
+                written.add((model, protocol))
+    with table(SIGNATURES, "judge", "protocol", "signature") as write:
+        for key, said in signatures.items():
+            if key in written:
+                write((*key, said))
 
 
 def clock(pairs: list[Pair]) -> None:
     """Write down how long a pair takes, both orders, when nothing else runs; loading left out."""
-    with SECONDS.open("w", encoding="utf-8", newline="") as file, TemporaryDirectory() as folder:
-        write = csv.writer(file, lineterminator="\n").writerow
-        write(("judge", "protocol", "pairs", "seconds"))
+    with (
+        table(SECONDS, "judge", "protocol", "pairs", "seconds") as write,
+        TemporaryDirectory() as folder,
+    ):
         for model in MODELS:
             for protocol in ONE_PASS:
                 with Ledger(Path(folder) / f"{model}-{protocol}.sqlite") as ledger:
@@ -143,25 +176,31 @@ async def timed(
     ledger: Ledger, model: str, protocol: str, pairs: list[Pair]
 ) -> tuple[float, float]:
     """When the model was loaded, and when all pairs were judged."""
-    rubric = load_rubric(RUBRIC) if find_protocol(protocol).asks else None
-    specs = [f"local:{model}"]
-    async with open_session(specs, ledger=ledger, protocol=protocol, rubric=rubric) as session:
+    async with session(ledger, model, protocol) as opened:
         item = Item(id="warm", instruction="Say hello.")
         a, b = (Response(item_id="warm", system=name, text=name) for name in "ab")
-        await judge_pairs(session.jury, [Pair(item=item, a=a, b=b)], workers=1)
+        await judge_pairs(opened.jury, [Pair(item=item, a=a, b=b)], workers=1)
         began = time.monotonic()
-        await judge_pairs(session.jury, pairs, workers=session.workers)
+        await judge_pairs(opened.jury, pairs, workers=opened.workers)
         return began, time.monotonic()
 
 
-def rows() -> dict[tuple[str, str, str], list[str]]:
-    """The verdicts that were kept: by judge, protocol and item."""
-    if not VERDICTS.exists():
+@contextmanager
+def table(path: Path, *heads: str) -> Iterator[Callable[[Iterable[Any]], object]]:
+    """A CSV file that appears whole or not at all; gives what writes a row."""
+    with replacing(path) as file:
+        write = csv.writer(file, lineterminator="\n").writerow
+        write(heads)
+        yield write
+    path.chmod(0o644)  # it holds no texts, and what is installed from here is for everybody
+
+
+def rows(path: Path, key: int = 3) -> dict[tuple[str, ...], list[str]]:
+    """What was kept there, by the first columns: judge, protocol and item."""
+    if not path.exists():
         return {}
-    with VERDICTS.open(encoding="utf-8", newline="") as file:
-        return {
-            (judge, protocol, id): row for judge, protocol, id, *row in list(csv.reader(file))[1:]
-        }
+    with path.open(encoding="utf-8", newline="") as file:
+        return {tuple(row[:key]): row[key:] for row in list(csv.reader(file))[1:]}
 
 
 def numbers(vote: Comparison) -> Iterable[Any]:
@@ -184,7 +223,7 @@ def kept() -> MetaEvaluation:
             for id, label, a, b in list(csv.reader(file))[1:]
         ]
     found: dict[tuple[str, str], dict[str, Outcome]] = {}
-    for (judge, protocol, id), row in rows().items():
+    for (judge, protocol, id), row in rows(VERDICTS).items():
         found.setdefault((judge, protocol), {})[id] = outcome(judge, id, *row)
     found = {asked: whole(said, pairs) for asked, said in found.items()}
     absent = "not_recorded"
@@ -226,9 +265,8 @@ def outcome(judge: str, id: str, margin: str, *looks_and_reason: str) -> Outcome
 
 def tell(found: MetaEvaluation) -> None:
     """Write what a report may say of the embedded judge: where a whole sample was asked."""
-    with AGREEMENT.open("w", encoding="utf-8", newline="") as file:
-        write = csv.writer(file, lineterminator="\n").writerow
-        write(("weights", "protocol", "subset", "accuracy", "low", "high", "pairs"))
+    heads = ("weights", "protocol", "subset", "accuracy", "low", "high", "pairs")
+    with table(AGREEMENT, *heads) as write:
         for trial, cells in zip(found.trials, found.cells, strict=True):
             if trial.trivial or cells["all pairs"].pairs < STEPS[0]:
                 continue

@@ -1,15 +1,18 @@
 """The page about the embedded judge: tables from what was measured, words from words.md."""
 
 import csv
-from pathlib import Path
+from dataclasses import replace
 
 import embedded_judge
 import embedded_scales
+import numpy as np
 
 from twopan.pipelines.meta_evaluate import ALL, MetaEvaluation
 from twopan.stats.resampling import Estimate
+from twopan.stats.win_rate import win_rate
+from twopan.verdict import Choice, Comparison, Preference, Unjudged
 
-WORDS = Path(__file__).parent / "embedded" / "words.md"
+WORDS, WHEEL = embedded_judge.HERE / "words.md", embedded_judge.HERE / "wheel.csv"
 SUBSETS = (
     ("all", ALL),
     ("Natural", "LLMBar/Natural"),
@@ -25,6 +28,7 @@ def page(found: MetaEvaluation) -> str:
         ("accuracy", accuracy(found)),
         ("orders", orders(found)),
         ("differences", differences(found)),
+        ("builds", builds(found)),
         ("seconds", seconds()),
         ("scales", scales()),
     ):
@@ -70,6 +74,40 @@ def differences(found: MetaEvaluation) -> str:
     return table(["", "points", "p (McNemar)", "pairs"], rows)
 
 
+def builds(found: MetaEvaluation) -> str:
+    """The installed wheel beside the build that judged everything, by their looks alone."""
+    labels = {pair.item.id: pair.label for pair in found.pairs}
+    here = {
+        (trial.judge, trial.protocol, outcome.item_id): outcome.votes[0]
+        for trial in found.trials
+        for outcome in trial.outcomes
+        if not isinstance(outcome, Unjudged)
+    }
+    both: dict[str, list[tuple[float, float, bool]]] = {}
+    for key, (a_first, _, b_first, _) in embedded_judge.rows(WHEEL).items():
+        _, protocol, item = key
+        there = Comparison(judge="", a_first=chose(a_first), b_first=chose(b_first))
+        ours = replace(here[key], margin=None)
+        rights = (right(there.choice, labels[item]), right(ours.choice, labels[item]))
+        same = (a_first, b_first) == (ours.a_first.choice, ours.b_first.choice)
+        both.setdefault(protocol, []).append((*rights, same))
+    heads = ["protocol", "pairs", "same two verdicts", "wheel right", "this build right"]
+    rows = []
+    for protocol, seen in both.items():
+        wheel, ours, same = zip(*seen, strict=True)
+        rights = (share(win_rate(np.array(of))) for of in (wheel, ours))
+        rows.append([protocol, str(len(seen)), str(sum(same)), *rights])
+    return table(heads, rows)
+
+
+def chose(choice: str) -> Preference:
+    return Preference(choice=Choice(choice), reasoning="")
+
+
+def right(choice: Choice, label: Choice | None) -> float:
+    return 0.5 if choice is Choice.TIE else float(choice is label)
+
+
 def seconds() -> str:
     with embedded_judge.SECONDS.open(encoding="utf-8", newline="") as file:
         rows = [[f"{judge} · {of}", taken] for judge, of, _, taken in list(csv.reader(file))[1:]]
@@ -77,8 +115,8 @@ def seconds() -> str:
 
 
 def scales() -> str:
-    told = embedded_scales.fit(embedded_scales.distinct(embedded_scales.kept()))
-    return "\n".join(f"    {line}" for line in told)
+    rows = embedded_scales.distinct(embedded_scales.kept())
+    return "\n".join(f"    {line}" for line in embedded_scales.told(rows))
 
 
 def share(e: Estimate | None) -> str:

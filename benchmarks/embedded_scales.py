@@ -5,8 +5,9 @@
 
 VOTES are the votes of people on MT-Bench as published (lmsys/mt_bench_human_judgments on Hugging
 Face, split ``human``, licence CC-BY-4.0), or a file of labelled pairs. Of the first turns those
-pairs are taken whose texts have 2,000 characters or fewer together and on which most voters agree,
-and of these the 128 with the smallest SHA-256 of their id; where two systems gave the same answer,
+pairs are taken whose texts differ and have 2,000 characters or fewer together and on which most
+voters agree, without vicuna-13b-v1.2, of which FastChat's table of answers has another version;
+and of these the 128 with the smallest SHA-256 of their id. Two systems may give the same answer:
 the same two texts count once. What is kept are ids, labels, lengths and numbers.
 
 A few likelihoods are far off: a text that copies the instruction is hundreds of nats likelier for
@@ -38,6 +39,7 @@ from twopan.verdict import Choice, Verdict
 KEPT = embedded_judge.HERE / "mtbench.csv"
 MODEL = embedded_judge.MODELS[0]
 SIZE, LONGEST, FAR = 128, 2000, 150.0
+LEFT_OUT = "vicuna-13b-v1.2"
 
 
 class Row(NamedTuple):
@@ -53,7 +55,25 @@ class Row(NamedTuple):
     """What the instruction adds to log P of A, less what it adds to that of B; nats."""
 
 
+class Scales(NamedTuple):
+    """What ``likelihood`` and ``pairwise+likelihood`` freeze."""
+
+    tau: float
+    """Nats of d that multiply the odds by e, by maximum likelihood; whole."""
+    loss: float
+    """The mean log loss at tau."""
+    odds: float
+    """The spread of the log-odds when asked."""
+    d: float
+    """The spread of d; nats."""
+
+
 def sample(path: Path) -> list[Pair]:
+    """The first turns that are short enough and on which most voters agree: SIZE of them.
+
+    Ids are ``question/system/system``. A tie is a vote like another, and of two labels with as
+    many votes none is the pair's.
+    """
     try:
         votes = load("mtbench", path).pairs
     except DataError:
@@ -69,7 +89,9 @@ def sample(path: Path) -> list[Pair]:
     for id, same in on.items():
         (label, most), *others = Counter(vote.label for vote in same).most_common()
         texts = (same[0].item.instruction, same[0].a.text, same[0].b.text)
-        if (not others or others[0][1] < most) and all(texts) and sum(map(len, texts)) <= LONGEST:
+        agreed = not others or others[0][1] < most
+        told_apart = texts[1] != texts[2] and LEFT_OUT not in id
+        if agreed and told_apart and sum(map(len, texts)) <= LONGEST:
             item = Item(id=id, instruction=texts[0])
             found[id] = Pair(item=item, a=same[0].a, b=same[0].b, label=label)
     drawn = sorted(found, key=lambda id: hashlib.sha256(id.encode()).hexdigest())[:SIZE]
@@ -85,9 +107,7 @@ def ask(ledger: Ledger, pairs: list[Pair]) -> None:
         }
         for protocol in ("pairwise+odds", "likelihood")
     )
-    with KEPT.open("w", encoding="utf-8", newline="") as file:
-        write = csv.writer(file, lineterminator="\n").writerow
-        write(Row._fields)
+    with embedded_judge.table(KEPT, *Row._fields) as write:
         for pair in pairs:
             id, longer = pair.item.id, len(pair.a.text) - len(pair.b.text)
             if id in asked and id in heard:
@@ -116,33 +136,48 @@ def spread(x: list[float]) -> float:
     return float(high - low) / 1.349
 
 
-def fit(rows: list[Row]) -> Iterator[str]:
-    decided = [row for row in rows if row.label is not Choice.TIE]
-    signs = np.array([1 if row.label is Choice.A else -1 for row in decided])
-    d, odds, longer = (
-        np.array([getattr(row, name) for row in decided], float) for name in ("d", "odds", "longer")
-    )
-    yield f"{len(rows)} pairs, {len(decided)} decided"
-    for name, x in (("heard", d), ("asked", odds), ("the longer", longer)):
-        e = win_rate((1 + np.sign(x * signs)) / 2)
-        yield f"{name:10} right: {e.estimate:.3f} [{e.low:.3f}, {e.high:.3f}]"
-    # One parameter: logit P(A is better) = d / tau, without a constant, for sides are arbitrary.
-    near = np.abs(d) <= FAR
+def fit(rows: list[Row]) -> Scales:
+    """logit P(A is better) = d / tau, without a constant, for sides are arbitrary."""
+    near = [row for row in rows if row.label is not Choice.TIE and abs(row.d) <= FAR]
+    toward = np.array([row.d if row.label is Choice.A else -row.d for row in near])
     taus = np.arange(5.0, 400.0)
-    losses = [np.logaddexp(0, -(signs * d)[near] / tau).mean() for tau in taus]
+    losses = [np.logaddexp(0, -toward / tau).mean() for tau in taus]
     best = int(np.argmin(losses))
-    yield f"tau {taus[best]:.0f} nats, log loss {losses[best]:.3f}; of a coin {math.log(2):.3f}"
-    odds_all, d_all = ([getattr(row, name) for row in rows] for name in ("odds", "d"))
-    yield f"spread: {spread(odds_all):.3f} log-odds asked, {spread(d_all):.1f} nats heard"
+    odds, d = ([getattr(row, name) for row in rows] for name in ("odds", "d"))
+    return Scales(taus[best], losses[best], spread(odds), spread(d))
+
+
+def told(rows: list[Row]) -> Iterator[str]:
+    decided = [row for row in rows if row.label is not Choice.TIE]
+    yield f"{len(rows)} pairs, {len(decided)} decided"
+    for name, of in (("heard", "d"), ("asked", "odds"), ("the longer", "longer")):
+        yield f"{name:10} right: {shown(right(decided, of))}"
+    tau, loss, odds, d = fit(rows)
+    yield f"tau {tau:.0f} nats, log loss {loss:.3f}; of a coin {math.log(2):.3f}"
+    yield f"spread: {odds:.3f} log-odds asked, {d:.1f} nats heard"
     for margin in (0, 1, 2, 3, 4, 6, 9, 13):
-        said = np.where(np.abs(d) <= margin, 0.5, d * signs > 0)
-        three = [
-            (row.label is Choice.TIE)
-            if abs(row.d) <= margin
-            else row.label is (Choice.A if row.d > 0 else Choice.B)
-            for row in rows
-        ]
-        yield f"margin {margin:2} nats: right {said.mean():.3f}, of three {np.mean(three):.3f}"
+        three = [said(row.d, margin) is row.label for row in rows]
+        yield (
+            f"margin {margin:2} nats: right {shown(right(decided, 'd', margin))}, three-way"
+            f" {shown(np.array(three, float))}"
+        )
+
+
+def said(x: float, margin: float = 0.0) -> Choice:
+    if abs(x) <= margin:
+        return Choice.TIE
+    return Choice.A if x > 0 else Choice.B
+
+
+def right(decided: list[Row], of: str, margin: float = 0.0) -> np.ndarray:
+    """1 where the sign is people's choice, 0 where it is not, half where it is within margin."""
+    choices = [(row.label, said(getattr(row, of), margin)) for row in decided]
+    return np.array([0.5 if c is Choice.TIE else float(c is label) for label, c in choices])
+
+
+def shown(shares: np.ndarray) -> str:
+    e = win_rate(shares)
+    return f"{e.estimate:.3f} [{e.low:.3f}, {e.high:.3f}]"
 
 
 def main() -> None:
@@ -154,7 +189,7 @@ def main() -> None:
         options.ledger.parent.mkdir(parents=True, exist_ok=True)
         with Ledger(options.ledger) as ledger:
             ask(ledger, sample(options.votes))
-    print(*fit(distinct(kept())), sep="\n")
+    print(*told(distinct(kept())), sep="\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from twopan.verdict import Choice, Comparison, Preference, Verdict
 pytestmark = needs_data
 
 FILE = "human.json"
+ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +170,14 @@ def test_the_1131_votes_of_the_prepair_paper_are_those_on_first_turns_without_vi
         for row in rows("mtbench/prepair_first_turn_1131.jsonl")
     ]
     assert sorted(voted["expert"] + voted["author"]) == sorted(paper)
+
+
+def test_the_scales_of_likelihood_come_from_these_pairs(folder, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import embedded_scales
+
+    kept = {row.id: (row.label, row.longer) for row in embedded_scales.kept()}
+    assert kept == {
+        pair.item.id: (pair.label, len(pair.a.text) - len(pair.b.text))
+        for pair in embedded_scales.sample(folder / FILE)
+    }
