@@ -1,6 +1,7 @@
 # make demo   a judged, debiased decision on example data, with a real model in the process
 # make test   the tests        make lint   style and types      make docs   what the docs show
 # make bench  measurements     make torture  the long suites    make lock   renew the lock files
+# make simulate   what the statistics promise, tried on data whose truth is known; writes a page
 # make meta-evaluate LLMBAR=Dataset/LLMBar    the embedded judge against people; hours, resumable
 #
 # Needs Python 3.11 or newer and make; everything else goes into $(VENV).
@@ -12,7 +13,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 OUT ?= out
 JOBS ?= auto
 
-.PHONY: demo test lint bench torture meta-evaluate docs lock clean
+.PHONY: demo test lint bench torture simulate meta-evaluate docs lock clean
 
 demo: $(VENV)/demo.stamp
 	@mkdir -p $(OUT)
@@ -35,6 +36,9 @@ bench: $(VENV)/test.stamp
 
 torture: $(VENV)/test.stamp
 	TWOPAN_FUZZ=100000 $(BIN)/python -m pytest -n $(JOBS) tests/test_parsing.py tests/test_rows.py tests/test_cli.py
+
+simulate: $(VENV)/test.stamp
+	$(BIN)/python benchmarks/simulate.py
 
 meta-evaluate: $(VENV)/demo.stamp
 	@test -n "$(LLMBAR)" || { echo "say where LLMBar is: make meta-evaluate LLMBAR=path/to/Dataset/LLMBar"; exit 1; }
