@@ -15,7 +15,7 @@ LAYERS = [
     {"concurrency", "data", "plugins", "rows", "saving", "secret", "tokens", "weights"},
     {"fields", "providers", "screen"},
     {"datasets", "prices", "prompts", "rubric"},
-    {"formats", "ledger", "rated"},
+    {"entries", "formats", "ledger", "rated"},
     {"client"},
     {"judge"},
     {"protocols"},

@@ -134,17 +134,62 @@ def read_responses(
     says, where all rows agree on a short single line (a long one is a system prompt); else after
     the file. Raises DataError, also where an id, or without ids an instruction, comes twice.
     """
-    names: set[str | None] = set()
+    once = _Once()
+    rows, bad = _answers(
+        path, lambda item, _, values, place: once(item, (), values, place), mapping, on_bad
+    )
+    title = system or _constant({called for *_, called in rows}) or _stem(path)
+    return _answered(title, rows, bool(once.has_ids), bad)
+
+
+def read_systems(
+    path: Source, *, mapping: Mapping[str, str] | None = None, on_bad: OnBad = "refuse"
+) -> list[Responses]:
+    """The responses of every system in a file, in the order in which they first come.
+
+    They are told apart by a system, model or generator column with a short single line on every
+    row; without one it is a file of one system. Raises DataError as ``read_responses`` does; an
+    item may come once for each system.
+    """
     once = _Once()
 
-    def build(values: Values, place: Place) -> tuple[Item, str, Place]:
+    def see(item: Item, called: str | None, values: Values, place: Place) -> None:
+        once(item, (called or "",), values, place)
+
+    rows, bad = _answers(path, see, mapping, on_bad)
+    names = [_constant({called}) for *_, called in rows]
+    has_ids = bool(once.has_ids)
+    if None in names or len(set(names)) == 1:
+        title = _constant({called for *_, called in rows}) or _stem(path)
+        return [_answered(title, rows, has_ids, bad)]
+    found: dict[str, list[_Row]] = {}
+    for called, row in zip(names, rows, strict=True):
+        found.setdefault(str(called), []).append(row)
+    return [
+        _answered(title, of, has_ids, [] if n else bad)
+        for n, (title, of) in enumerate(found.items())
+    ]
+
+
+_Row = tuple[Item, str, Place, str | None]
+"""What a row asks, what it answers, where it is, and what it calls the system."""
+
+
+def _answers(
+    path: Source,
+    see: Callable[[Item, str | None, Values, Place], None],
+    mapping: Mapping[str, str] | None,
+    on_bad: OnBad,
+) -> tuple[list[_Row], list[Problem]]:
+    def build(values: Values, place: Place) -> _Row:
         item, answered = task_of(values, "response")
         response = text("response", answered)
-        once(item, (), values, place)
-        names.add(called if isinstance(called := values.get("system"), str) else None)
-        return item, response, place
+        called = values.get("system")
+        named = called if isinstance(called, str) else None
+        see(item, named, values, place)
+        return item, response, place, named
 
-    found, bad = read_as(
+    return read_as(
         path,
         build,
         fields=("id", "instruction", "response", "reference", "category", "system"),
@@ -152,14 +197,16 @@ def read_responses(
         mapping=mapping or {},
         on_bad=on_bad,
     )
-    title = system or _constant(names) or _stem(path)
+
+
+def _answered(title: str, rows: list[_Row], has_ids: bool, bad: list[Problem]) -> Responses:
     return Responses(
         system=title,
         answers=[
             Answer(item, Response(item_id=item.id, system=title, text=response), place)
-            for item, response, place in found
+            for item, response, place, _ in rows
         ],
-        has_ids=bool(once.has_ids),
+        has_ids=has_ids,
         bad=bad,
     )
 
