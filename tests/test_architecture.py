@@ -22,6 +22,7 @@ LAYERS = [
     {"judges"},
     {"jury"},
     {"lines", "looks", "estimate"},
+    {"games"},
     {"session"},
     {"pipelines"},
     {"api", "report"},
