@@ -107,7 +107,7 @@ def test_what_is_no_game_is_named_by_file_and_line(save, row, says):
 
 
 def test_an_empty_file_holds_no_game(save):
-    with pytest.raises(DataError, match="no rows|no game|empty"):
+    with pytest.raises(DataError, match=r"no rows|no game|empty"):
         read_games(save([]))
 
 
