@@ -97,7 +97,10 @@ class Pairs:
     def notes(self) -> list[str]:
         """What a person should know about these pairs, a line each."""
         by = f", joined on {self.joined_on}" if self.joined_on else ""
-        lines = [f"{len(self.pairs)} pairs: {self.systems[0]} (a) and {self.systems[1]} (b){by}"]
+        named = (
+            "" if self.systems == ("a", "b") else f": {self.systems[0]} (a), {self.systems[1]} (b)"
+        )
+        lines = [f"{len(self.pairs)} pairs{named}{by}"]
         if self.left:
             lines.append(f"{self.left} more pairs were left out by the limit")
         if self.unlabelled:

@@ -46,7 +46,8 @@ TAU = 24.0
 MARGIN = 2 / TAU
 """Log-odds within which the likelihoods are a tie: two nats of d."""
 SIGMA_ODDS, SIGMA_PMI = 0.19, 18.7
-"""How much the log-odds of a judge that is asked vary from pair to pair, and d, in nats."""
+"""How much the log-odds of a judge that is asked vary from pair to pair, and d, in nats: of the
+normal distributions with the same middle half."""
 
 
 async def score(judge: Judge, item: Item, response: str) -> Score:

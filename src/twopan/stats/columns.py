@@ -63,6 +63,10 @@ def groups(cluster: ArrayLike | None, m: int, name: str = "cluster") -> tuple[In
     """The number of the cluster of each of m rows, and how many there are; by default m."""
     if cluster is None:
         return np.arange(m), m
+    plain = np.asarray(cluster)
+    if plain.dtype.kind in "iuU" and plain.ndim == 1 and len(plain) == m:
+        known, numbered = np.unique(plain, return_inverse=True)
+        return numbered, len(known)
     (codes,), names = labels(**{name: cluster})
     if len(codes) != m:
         raise ValueError(f"{name} has {len(codes)} values for {m} rows")
