@@ -1,12 +1,15 @@
 """A leaderboard says what the games bear out, and no more."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from twopan.stats.battles import count
-from twopan.stats.bradley_terry import bradley_terry
+from twopan.stats.bootstrap import bootstrap
+from twopan.stats.bradley_terry import bradley_terry, fit
 from twopan.stats.leaderboard import leaderboard
 from twopan.stats.ranks import ranks
 
@@ -115,3 +118,37 @@ def test_any_games_make_a_board_of_all_systems(seed, n, m):
         same = before[s.system]
         assert (s.flag, s.games) == (same.flag, same.games)
         assert s.rating == (None if same.rating is None else pytest.approx(same.rating, abs=1e-6))
+
+
+def test_intervals_and_ranks_hold_as_often_as_they_say(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "benchmarks" / "simulate"))
+    import bradley_terry as simulated
+
+    design = simulated.Design(4, 60, 6, votes=4)
+    by_item, independent, differences, ranked, _ = (
+        float(share.rstrip("%")) for share in simulated.told(150, 1, design)
+    )
+    assert 91 < by_item < 98
+    assert independent < by_item - 10, "votes on one item are no independent evidence"
+    assert differences > 90
+    assert ranked > 90
+
+
+def test_the_bootstrap_moves_as_far_as_the_sandwich_says():
+    rng = np.random.default_rng(2)
+    item = np.repeat(np.arange(150), 6)
+    a = rng.integers(4, size=900)
+    b = (a + rng.integers(1, 4, size=900)) % 4
+    quirk = rng.normal(size=(150, 4))
+    theta = np.array([0.5, 0.2, -0.2, -0.5])
+    eta = theta[a] - theta[b] + quirk[item, a] - quirk[item, b]
+    battles = count(
+        a, b, (rng.random(900) < 1 / (1 + np.exp(-eta))).astype(float), n=4, cluster=item
+    )
+    drawn, fitted = bootstrap(battles, draws=2000, seed=1), fit(battles)
+    assert drawn.failed == 0
+    for i, j in ((0, 1), (0, 3), (2, 3)):
+        spread = (drawn.theta[:, i] - drawn.theta[:, j]).std()
+        assert spread == pytest.approx(fitted.standard_error(i, j), rel=0.07)
+        low, high = drawn.interval(i, j)
+        assert low < fitted.theta[i] - fitted.theta[j] < high
