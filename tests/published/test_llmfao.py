@@ -9,6 +9,8 @@ from published.recorded import DATA, needs_data
 from twopan.games import read_games, systems_of
 from twopan.stats.battles import count
 from twopan.stats.bradley_terry import fit
+from twopan.stats.elo import average_win_rate, elo
+from twopan.stats.leaderboard import matrices
 
 pytestmark = needs_data
 
@@ -47,3 +49,22 @@ def test_r8_the_golden_bradley_terry_ratings():
     expected = {row["item"]: float(row["score"]) for row in golden}
     found = dict(zip(systems, strength / strength.sum(), strict=True))
     assert found == {name: pytest.approx(score, abs=1e-9) for name, score in expected.items()}
+
+
+def test_r8_golden_elo_average_win_rate_and_counting():
+    games = read_games(DATA / "llmfao" / "crowd-comparisons.csv").games
+    counted, systems = battles("crowd-comparisons.csv")
+    number = {system: n for n, system in enumerate(systems)}
+    a, b = ([number[getattr(game, side)] for game in games] for side in "ab")
+    y = [game.a_score for game in games]
+    scores, met = matrices(counted)
+    found = {
+        "elo": elo(a, b, y, n=len(systems), k=4, start=1000).ratings,
+        "average_win_rate": average_win_rate(scores, met),
+        "counting": scores.sum(1),
+    }
+    for algorithm, ratings in found.items():
+        golden = table("evalica-llmfao-golden.csv", algorithm=algorithm)
+        expected = {row["item"]: float(row["score"]) for row in golden}
+        rated = dict(zip(systems, ratings, strict=True))
+        assert rated == pytest.approx(expected, abs=1e-9, rel=1e-12), algorithm

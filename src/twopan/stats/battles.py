@@ -112,7 +112,7 @@ def count(
     >>> found.games.tolist(), found.score.tolist(), found.ties.tolist()
     ([2.0], [0.5], [1.0])
     """
-    a, b, y = _checked(a, b, y, n)
+    a, b, y = checked(a, b, y, n)
     item, items = groups(cluster, len(y))
     swap = a > b
     i, j, y = np.where(swap, b, a), np.where(swap, a, b), np.where(swap, 1 - y, y)
@@ -142,7 +142,7 @@ def _packed(cell: Ints, twice: Floats) -> tuple[Ints, Floats, Floats, Floats, Fl
     return cell[start], games, wins + ties / 2, wins + ties / 4, ties
 
 
-def _checked(a: ArrayLike, b: ArrayLike, y: ArrayLike, n: int) -> tuple[Ints, Ints, Floats]:
+def checked(a: ArrayLike, b: ArrayLike, y: ArrayLike, n: int) -> tuple[Ints, Ints, Floats]:
     if not np.size(y):
         raise NoData("no comparison, so there is nothing to rate")
     first, second, scores = numbers(a=a, b=b, y=y)
