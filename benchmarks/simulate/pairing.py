@@ -1,12 +1,12 @@
 """Comparisons until a question is answered: the best of 20 systems, and their whole order.
 
 The best is 52 Elo points ahead of the second, eight are within 40 points of that, and the others
-evenly spaced down to 400 below the best. Systems are better on some of 500 items than on others (standard deviation .5 in log-odds), the
-judge leans to the first position (.4) and looks twice, so that some pairs come out even. *Best*: the
-comparisons after which the best system is rated first in 95 % of tournaments. *Order*: those after
-which Kendall's tau with the true order is .9 in the mean. *Against random* is the factor that it
-saves over pairs at random, which play the same tournaments. 60 tournaments each, stepped as far as
-needed.
+evenly spaced down to 400 below the best. Systems are better on some of 500 items than on others
+(standard deviation .5 in log-odds), the judge leans to the first position (.4) and looks twice, so
+that some pairs come out even. *Best*: the comparisons after which the best system is rated first in
+95 % of tournaments. *Order*: those after which Kendall's tau with the true order is .9 in the mean.
+*Against random* is the factor that it saves over pairs at random, which play the same tournaments.
+60 tournaments each, stepped as far as needed.
 """
 
 from collections.abc import Iterator
@@ -83,11 +83,9 @@ class World:
         looks = [
             self.rng.random(len(gap)) < 1 / (1 + np.exp(-(gap + lean))) for lean in (LEAN, -LEAN)
         ]
-        self.done = Batch(
-            *(np.concatenate([getattr(self.done, c), getattr(batch, c)]) for c in ("a", "b", "item"))
-        )
+        self.done = self.done + batch
         self.y = np.concatenate([self.y, np.mean(looks, 0)])
 
     def rated(self) -> np.ndarray:
-        counted = count(self.done.a, self.done.b, np.where(self.y == 0.5, 0.5, self.y), n=N)
+        counted = count(self.done.a, self.done.b, self.y, n=N)
         return fit(counted, prior=5.0, robust=False).theta

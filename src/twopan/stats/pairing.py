@@ -91,6 +91,13 @@ class Batch:
     def __len__(self) -> int:
         return len(self.a)
 
+    def __add__(self, other: "Batch") -> "Batch":
+        return Batch(
+            np.concatenate([self.a, other.a]),
+            np.concatenate([self.b, other.b]),
+            np.concatenate([self.item, other.item]),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:
