@@ -27,7 +27,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from twopan.stats.sequential import LIKELY, chances, log_wealth
+from twopan.stats.sequential import FUTILE, Rules, Stop, walk
 from twopan.stats.win_rate import fewest_decided
 
 MOST = 10_000_000
@@ -143,11 +143,11 @@ def expect(
     even: float = 0.0,
     threshold: float = 0.5,
     level: float = 0.95,
-    futile: float = 0.02,
+    futile: float = FUTILE,
     runs: int = 400,
     seed: int = 0,
 ) -> Expected:
-    """Run the sequential gate on data with this win rate; futility is tried every tenth item.
+    """Run the sequential gate on data with this win rate.
 
     >>> found = expect(0.7, cap=500, runs=100)
     >>> found.promoted > 0.9, found.items < 100
@@ -157,30 +157,13 @@ def expect(
     rng = np.random.default_rng(seed)
     won = rate - even / 2
     y = rng.choice([0.0, 0.5, 1.0], p=[1 - won - even, even, won], size=(runs, cap))
-    goal = -math.log1p(-level)
-    ends, decisions = [], []
-    known: dict[tuple[int, int, int], bool] = {}
-    for one in y:
-        up, down = log_wealth(one, threshold) >= goal, log_wealth(1 - one, 1 - threshold) >= goal
-        first = [int(np.argmax(side)) + 1 if side.any() else cap + 1 for side in (up, down)]
-        end, decision = min(*first, cap), "none"
-        if min(first) <= cap:
-            decision = "promote" if first[0] <= first[1] else "keep"
-        for n in range(10, end, 10):
-            key = (n, int((one[:n] == 1).sum()), int((one[:n] == 0.5).sum()))
-            if key not in known:
-                good, bad = chances(one[:n], threshold, goal, cap - n, 0)
-                known[key] = good < futile and bad <= LIKELY
-            if known[key]:
-                end, decision = n, "none"
-                break
-        ends.append(end)
-        decisions.append(decision)
+    rules = Rules(threshold, level, cap, futile)
+    stops = [walk(one, rules) or Stop("inconclusive", "end", cap) for one in y]
     return Expected(
-        promoted=decisions.count("promote") / runs,
-        kept=decisions.count("keep") / runs,
-        items=float(np.mean(ends)),
-        items_90=int(np.quantile(ends, 0.9, method="inverted_cdf")),
+        promoted=sum(stop.decision == "promote" for stop in stops) / runs,
+        kept=sum(stop.decision == "keep" for stop in stops) / runs,
+        items=float(np.mean([stop.n for stop in stops])),
+        items_90=int(np.quantile([stop.n for stop in stops], 0.9, method="inverted_cdf")),
         cap=cap,
     )
 
