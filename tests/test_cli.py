@@ -61,13 +61,57 @@ def attempts(ledger):
 
 
 def test_a_better_candidate_is_promoted_with_status_0(twopan, pairs_file, server, tmp_path):
-    done = twopan(
-        "gate", pairs_file(), *judge(server), "--report", "r.html", "--json", "r.json", check=0
-    )
+    args = ["gate", pairs_file(), *judge(server), "--fixed", "--report", "r.html"]
+    done = twopan(*args, "--json", "r.json", check=0)
     assert done.stdout.startswith("promote: ")
     result = json.loads((tmp_path / "r.json").read_text())
     assert (result["decision"], result["wins"], result["run"]["calls"]) == ("promote", 20, 40)
     assert "<!doctype html>" in (tmp_path / "r.html").read_text(encoding="utf-8").lower()
+
+
+def test_no_more_is_asked_than_the_decision_takes(twopan, pairs_file, server, tmp_path):
+    """Nine wins in a row are evidence; as many pairs more were under way as run at once."""
+    args = ["gate", pairs_file(200), *judge(server), "--concurrency", 4, "--report", "r.html"]
+    done = twopan(*args, "--json", "r.json", check=0)
+    assert "after 9 of 200 pairs" in done.stdout
+    assert "The other 191 pairs were not needed." in done.stdout
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert (result["decision"], result["pairs"], result["available"]) == ("promote", 9, 200)
+    assert result["sequential"]["stopped"] == "evidence"
+    assert 18 <= len(server.requests) <= 2 * (9 + 4)
+    assert "9 of 200 pairs were asked" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_a_stopped_gate_goes_on_to_the_same_decision(twopan, pairs_file, server):
+    args = ["gate", pairs_file(200), *judge(server), "--concurrency", 1, "--seed", 7]
+    twopan(*args, "--budget", "10calls", check=5)
+    asked = len(server.requests)
+    again = json.loads(twopan(*args, "--json", "-", check=0).stdout)
+    assert asked == 10
+    assert len(server.requests) == 18
+    assert (again["pairs"], again["sequential"]["seed"]) == (9, 7)
+
+
+def test_a_sequential_gate_may_be_replayed_from_its_verdicts(twopan, pairs_file, server, tmp_path):
+    path = pairs_file(40)
+    live = json.loads(twopan("gate", path, *judge(server), "--json", "-", check=0).stdout)
+    (run,) = twopan("ledger", "runs", "--json", check=0).stdout.splitlines()
+    lines = twopan("ledger", "export", json.loads(run)["run"], check=0).stdout
+    (tmp_path / "v.jsonl").write_text(lines)
+    recorded = ["gate", path, "--verdicts", "v.jsonl", "--json", "-"]
+    again = json.loads(twopan(*recorded, "--sequential", check=0).stdout)
+    for result in (live, again):
+        del result["run"]
+    assert again == live
+    fixed = twopan(*recorded, check=3)
+    assert "a gate that stopped early, say --sequential" in fixed.stderr
+
+
+def test_a_dry_run_says_that_a_sequential_gate_may_take_less(twopan, pairs_file, server):
+    args = ["gate", pairs_file(), *judge(server), "--dry-run"]
+    assert "if it never stops early" in twopan(*args, check=0).stderr
+    assert "early" not in twopan(*args, "--fixed", check=0).stderr
+    assert not server.requests
 
 
 def test_a_worse_candidate_keeps_the_baseline_with_status_1(twopan, tmp_path, server):
@@ -98,10 +142,11 @@ def test_too_few_verdicts_could_not_finish_with_status_3(twopan, pairs_file):
 
 def test_a_second_run_is_served_from_the_ledger_from_anywhere(twopan, pairs_file, server, tmp_path):
     path = pairs_file()
-    twopan("gate", path, *judge(server), check=0)
+    args = ["gate", path, *judge(server), "--fixed"]
+    twopan(*args, check=0)
     asked = len(server.requests)
     (tmp_path / "elsewhere").mkdir()
-    done = twopan("gate", path, *judge(server), "--json", "-", cwd=tmp_path / "elsewhere")
+    done = twopan(*args, "--json", "-", cwd=tmp_path / "elsewhere")
     run = json.loads(done.stdout)["run"]
     assert (len(server.requests), run["calls"], run["recalled"]) == (asked, 0, 40)
     assert "ledger.sqlite" in done.stderr
@@ -359,7 +404,8 @@ def test_a_signal_leaves_a_run_that_goes_on_where_it_stopped(
 ):
     path = pairs_file(100)
     with serve(otherwise=letter_of, latency_s=0.05) as server:
-        args = ["gate", path, *judge(server), "--ledger", "l.sqlite", "--concurrency", 4]
+        args = ["gate", path, *judge(server), "--fixed", "--ledger", "l.sqlite"]
+        args += ["--concurrency", 4]
         process = start(env, tmp_path, *args)
         wait_for(lambda: len(server.requests) > 40)
         process.send_signal(number)
@@ -379,7 +425,8 @@ def test_after_kill_9_nothing_acknowledged_is_lost_and_little_is_asked_again(
 ):
     path, asked_before = pairs_file(60), 0
     with serve(otherwise=letter_of, latency_s=0.02) as server:
-        args = ["gate", path, *judge(server), "--ledger", "l.sqlite", "--concurrency", 4]
+        args = ["gate", path, *judge(server), "--fixed", "--ledger", "l.sqlite"]
+        args += ["--concurrency", 4]
         for target in (20, 50, 80):
             process = start(env, tmp_path, *args)
             wait_for(lambda goal=target: len(server.requests) > goal)
@@ -397,8 +444,9 @@ def test_after_kill_9_nothing_acknowledged_is_lost_and_little_is_asked_again(
     assert outcomes.get("unknown", 0) >= calls - 120
     with serve(otherwise=letter_of) as fresh:
         whole = twopan(
-            "gate", path, *judge(fresh), "--ledger", "whole.sqlite", "--json", "-", check=0
-        )
+            "gate", path, *judge(fresh), "--fixed", "--ledger", "whole.sqlite", "--json", "-",
+            check=0,
+        )  # fmt: skip
     ours, theirs = json.loads(done.stdout), json.loads(whole.stdout)
     for result in (ours, theirs):
         del result["run"], result["signature"]
@@ -408,7 +456,7 @@ def test_after_kill_9_nothing_acknowledged_is_lost_and_little_is_asked_again(
 def test_a_budget_stops_with_status_5_and_the_rest_is_done_later(
     twopan, pairs_file, server, tmp_path
 ):
-    args = ["gate", pairs_file(20), *judge(server), "--ledger", "l.sqlite"]
+    args = ["gate", pairs_file(20), *judge(server), "--fixed", "--ledger", "l.sqlite"]
     done = twopan(*args, "--budget", "10calls", check=5)
     assert "10 calls" in done.stderr
     assert "run the same command again" in done.stderr

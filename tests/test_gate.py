@@ -63,7 +63,7 @@ async def test_a_biased_judge_cannot_promote_anything(judge_that):
 
 async def test_a_pair_without_a_verdict_is_counted_and_not_scored(judge_that):
     judge, _ = judge_that(lambda p: "Hm." if "GOOD 3." in p else honest(p))
-    result = await gate([judge], make_pairs(40))
+    result = await gate([judge], make_pairs(40), sequential=False)
     assert result.rate.m == 39
     assert result.unjudged == {"unparsed": 1}
     assert result.worst_case == (39 / 40, 1.0)
@@ -191,7 +191,7 @@ async def test_a_budget_that_ends_in_the_second_look_is_not_taken_for_a_bad_pair
         concurrency=1,
     )
     with pytest.raises(BudgetReached):
-        await gate([judge], make_pairs(20), workers=1)
+        await gate([judge], make_pairs(20), workers=1, sequential=False)
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,14 @@ async def gate(
     level: float = 0.95,
     min_coverage: float = 0.95,
     score: Score = "choice",
+    sequential: bool = True,
+    seed: int = 0,
     **session: Any,
 ) -> Gate:
     """May the candidate (A of each pair) replace the baseline (B)?
+
+    Pairs are asked in the order that ``seed`` draws until the evidence suffices, or all of them
+    where not ``sequential``.
 
     ``judge`` is one spec or several, as on the command line; ``ledger`` a file, by default the one
     that all of a user's runs share. Data that look like an attempt on the judge are judged, but
@@ -60,6 +65,8 @@ async def gate(
             level=level,
             min_coverage=min_coverage,
             score=score,
+            sequential=sequential,
+            seed=seed,
             workers=opened.workers,
             each=opened.keep,
         )

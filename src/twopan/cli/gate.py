@@ -1,5 +1,6 @@
 """``twopan gate``: may the candidate replace the baseline?"""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -52,6 +53,12 @@ STATUS = {"promote": PROMOTE, "keep": KEEP, "inconclusive": INCONCLUSIVE}
     " candidate.",
 )
 @click.option(
+    "--sequential/--fixed",
+    default=None,
+    help="Stop as soon as the evidence suffices, or judge all pairs and look once. Sequential"
+    " where a judge is asked, fixed with --verdicts.",
+)
+@click.option(
     "--allow-suspicious",
     is_flag=True,
     help="Decide even where responses look like an attempt on the judge: one constant reply, or"
@@ -66,6 +73,7 @@ def gate(
     level: float,
     min_coverage: float,
     score: Literal["choice", "probability"],
+    sequential: bool | None,
     allow_suspicious: bool,
 ) -> int:
     """Decide whether a candidate may replace a baseline.
@@ -77,18 +85,26 @@ def gate(
     Each pair is judged twice, once in each order. The candidate is promoted where the whole
     interval of its win rate lies above the threshold, the baseline kept where it lies below.
 
+    Pairs are asked in an order drawn by --seed (0), and no more of them than it takes: after each
+    verdict the gate looks whether the evidence suffices. It promotes a candidate that is not above
+    the threshold with a chance of at most 5%, or what --level leaves, however often it looks.
+
     \b
     Examples:
       twopan gate candidate.jsonl baseline.jsonl
       twopan gate new.csv old.csv --judge openai:gpt-4o-mini --report gate.html
       twopan gate pairs.jsonl --rubric faithfulness --dry-run
       twopan gate pairs.jsonl --verdicts verdicts.jsonl --json -
+      twopan gate pairs.jsonl --fixed
 
     Exit status: 0 promote, 1 keep, 2 bad input, 3 could not finish or coverage too low,
     4 inconclusive, 5 budget reached, 130 interrupted.
     """
     show.ready(options, files)
-    data = read(files, options)
+    if sequential is None:
+        sequential = options.verdicts is None
+    unseeded = sequential and options.limit is None  # then the seed draws the order alone
+    data = read(files, replace(options, seed=None) if unseeded else options)
     suspicion = screen(data.pairs)
     show.notes([*data.notes(), *suspicion.lines()])
     rules: dict[str, Any] = {
@@ -97,9 +113,11 @@ def gate(
         "level": level,
         "min_coverage": min_coverage,
         "score": score,
+        "sequential": sequential,
+        "seed": options.seed or 0,
     }
     if options.dry_run:
-        show.dry_run(options, data.pairs)
+        show.dry_run(options, data.pairs, at_most=sequential)
         return 0
     spent: Spent | None = None
     from twopan.pipelines.gate import gate as run_gate
@@ -124,7 +142,10 @@ def recorded(path: Path, data: Pairs, rules: dict[str, Any]) -> "Gate":
     from twopan.lines import match, read_lines
     from twopan.pipelines.gate import decide
 
-    return decide(data.pairs, match(data.pairs, read_lines(path)), **rules)
+    result = decide(data.pairs, match(data.pairs, read_lines(path)), **rules)
+    if result.unjudged.get("not_recorded") and not (result.covered or rules["sequential"]):
+        show.notes(["if these are verdicts of a gate that stopped early, say --sequential"])
+    return result
 
 
 def deliver(

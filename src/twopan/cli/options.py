@@ -264,7 +264,10 @@ def _judging(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Judge only N pairs: the first, or with --seed a random sample.",
     )
     @click.option(
-        "--seed", type=int, metavar="N", help="Draw the --limit at random, the same each time."
+        "--seed",
+        type=int,
+        metavar="N",
+        help="Draw at random what is drawn, the same each time: the --limit, the order.",
     )
     @click.option(
         "--ledger",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from twopan.jury import Outcome, Scored
     from twopan.pipelines.gate import Gate
     from twopan.session import Spent
+    from twopan.stats.length_control import LengthControlled
     from twopan.stats.win_rate import WinRate
 
 
@@ -97,10 +98,11 @@ def gate(result: "Gate", spent: "Spent | None") -> None:
     table = _table()
     a, b = (visible(p) for p in (result.pairs[0].a.system, result.pairs[0].b.system))
     table.add_row("candidate, baseline", f"{a}, {b}")
-    table.add_row("win rate", _rate(result.rate))
+    table.add_row(f"win rate [{result.interval}]", _rate(result.rate))
     table.add_row("  decided only", _rate(result.decisive))
     table.add_row("  ties half", _rate(result.half_ties))
     table.add_row("  by probability", _expected(result))
+    table.add_row("  at equal lengths", _controlled(result.length_controlled))
     table.add_row(
         "outcomes",
         f"{result.wins} won, {result.losses} lost, {result.ties} tied, "
@@ -108,7 +110,10 @@ def gate(result: "Gate", spent: "Spent | None") -> None:
     )
     if result.consistency is not None:
         table.add_row("judge", _judge(result))
-    table.add_row("judged", f"{len(result.verdicts)} of {len(result.pairs)} pairs")
+    judged = f"{len(result.verdicts)} of {len(result.pairs)} pairs"
+    if result.spared:
+        judged += f" asked; the other {result.spared} were not needed"
+    table.add_row("judged", judged)
     if result.unjudged:
         low, high = result.worst_case
         reasons = ", ".join(f"{count} {reason}" for reason, count in result.unjudged.items())
@@ -116,7 +121,9 @@ def gate(result: "Gate", spent: "Spent | None") -> None:
     mean_a, mean_b = result.lengths
     table.add_row("mean length", f"{mean_a:.0f} characters against {mean_b:.0f}")
     for name, rate in result.categories.items():
-        table.add_row(f"  {visible(name)}", _rate(rate))
+        table.add_row(f"  {visible(name)}", f"{_rate(rate)}, {_p(result.category_p[name])}")
+    if len(result.categories) > 1:
+        table.add_row("", f"p: that it is {result.threshold:.0%} there, adjusted by Holm's method")
     table.add_row("signature", visible(result.signature))
     if embedded(result.signature) != "no":
         known = agreed(result.signature)
@@ -165,6 +172,17 @@ def _expected(result: "Gate") -> str:
     return _rate(result.expected)
 
 
+def _controlled(found: "LengthControlled | str") -> str:
+    if isinstance(found, str):
+        return f"none: {found}"
+    flags = f" (caution: {', '.join(found.flags)})" if found.flags else ""
+    return f"{found.estimate:.1%} [{found.low:.1%}, {found.high:.1%}], n = {found.m}{flags}"
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
 def _rate(rate: "WinRate | None") -> str:
     if rate is None:
         return "none: nothing to estimate from"
@@ -191,14 +209,15 @@ def _spent(table: "Table", spent: "Spent | None") -> None:
     table.add_row("ledger", f"{spent.ledger}, run {spent.run}")
 
 
-def dry_run(options: Options, data: Sequence[Pair]) -> None:
-    """Calls, tokens and cost, without a call."""
+def dry_run(options: Options, data: Sequence[Pair], *, at_most: bool = False) -> None:
+    """Calls, tokens and cost, without a call; ``at_most`` where a run may stop before the end."""
     from twopan.estimate import estimate
 
     found = rehearsed(options, lambda jury: estimate(jury, data), set())
+    most = ", if it never stops early" if at_most else ""
     table = _table()
-    table.add_row("pairs", str(found.pairs))
-    table.add_row("calls", f"{found.calls} to make, {found.recalled} in the ledger already")
+    table.add_row("pairs", f"{found.pairs}{most}")
+    table.add_row("calls", f"{found.calls} to make{most}, {found.recalled} in the ledger already")
     table.add_row("tokens in", "{:,} to {:,}".format(*found.input_tokens))
     table.add_row("tokens out", "{:,} to {:,}".format(*found.output_tokens))
     table.add_row("cost", _money(found))

@@ -74,6 +74,7 @@ def render_gate(
         balance=charts.balance(None if result.rate is None else result.rate.estimate),
         scores=charts.scores(result),
         lengths=charts.lengths(result),
+        path=charts.path(result),
     )
 
 

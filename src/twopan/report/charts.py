@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from twopan.jury import Outcome
 from twopan.pipelines.gate import Gate
+from twopan.stats.sequential import confidence_sequence
 from twopan.stats.win_rate import WinRate
 from twopan.verdict import Choice, Unjudged, Verdict
 
@@ -33,6 +36,7 @@ MOST_BLOCKS = 24
 """In a column; higher columns are drawn as one bar."""
 MOST_POINTS = 1500
 MOST_CATEGORIES = 60
+MOST_LOOKS = 150
 
 
 def kind(outcome: Outcome) -> Kind:
@@ -163,6 +167,38 @@ def lengths(gate: Gate) -> Lengths:
         reach=reach,
         counts=counts,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """How a sequential gate got where it stopped, on a canvas of 1000 by 100."""
+
+    estimate: str
+    """Points of a line: right with the pairs that were judged, upwards with the win rate."""
+    bounds: str
+    """Points of the band between the bounds that hold at all looks."""
+    judged: int
+
+
+def path(gate: Gate) -> Path | None:
+    """None for a gate that looked once, or judged so little that there is no line to draw."""
+    if gate.rules is None or len(gate.verdicts) < 3:
+        return None
+    y = np.array([gate.worth(v) for v in gate.verdicts])
+    looks = np.unique(np.linspace(1, len(y), min(len(y), MOST_LOOKS)).round().astype(int))
+    low, high = confidence_sequence(y, gate.rules.betting, looks=looks)
+    x = [1000 * (n - 1) / (len(y) - 1) for n in looks]
+    means = np.cumsum(y)[looks - 1] / looks
+    there, back = list(zip(x, high, strict=True)), list(zip(x, low, strict=True))[::-1]
+    return Path(
+        estimate=_points(list(zip(x, means, strict=True))),
+        bounds=_points([*there, *back]),
+        judged=len(y),
+    )
+
+
+def _points(places: "Sequence[tuple[float, float]]") -> str:
+    return " ".join(f"{x:.1f},{100 * (1 - y):.2f}" for x, y in places)
 
 
 def rounded_up(value: int) -> int:
