@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from twopan.data import Item as Item
     from twopan.data import Pair as Pair
     from twopan.data import Response as Response
+    from twopan.datasets import read_labels as read_labels
     from twopan.datasets import read_pairs as read_pairs
     from twopan.datasets import read_pairs_file as read_pairs_file
     from twopan.errors import TwopanError as TwopanError
@@ -39,7 +40,8 @@ _HOME = {
     "gate": "api", "judge_pairs": "api", "meta_evaluate": "api",
     "Budget": "client", "run": "concurrency",
     "Item": "data", "Pair": "data", "Response": "data",
-    "read_pairs": "datasets", "read_pairs_file": "datasets", "TwopanError": "errors",
+    "read_labels": "datasets", "read_pairs": "datasets", "read_pairs_file": "datasets",
+    "TwopanError": "errors",
     "MetaEvaluation": "pipelines.meta_evaluate",
     "best_of": "protocols.nway", "Best": "protocols.nway",
     "Judge": "judge", "Spec": "judges", "Ledger": "ledger", "Gate": "pipelines.gate",

@@ -83,6 +83,8 @@ class Pairs:
     """Pairs beyond the limit that was asked for."""
     unlabelled: int = 0
     """Pairs left out because nobody said which response is better, where that is needed."""
+    labels_left: int = 0
+    """Labels of pairs that are not among these."""
 
     @property
     def empty(self) -> list[tuple[str, Choice]]:
@@ -105,6 +107,8 @@ class Pairs:
             lines.append(f"{self.left} more pairs were left out by the limit")
         if self.unlabelled:
             lines.append(f"{self.unlabelled} pairs without a label were left out")
+        if self.labels_left:
+            lines.append(f"{self.labels_left} labels are of no pair here, and were left out")
         for side, rows in zip("ab", (self.unmatched_a, self.unmatched_b), strict=True):
             if rows:
                 lines.append(f"{len(rows)} rows of {side} have no partner: {_some(rows)}")
@@ -410,6 +414,52 @@ def _labelled(
                 "each means, as in --label 0=a --label 1=b"
             ) from None
         yield replace(pair, label=preferred)
+
+
+def read_labels(path: Source, found: Pairs) -> Pairs:
+    """The pairs with what people preferred, from rows of an ``id``, or ``instruction``, and a
+    ``label``.
+
+    A label is the name of a system, candidate or baseline, or as ``fields.label`` has it. Pairs
+    need not all have one; labels of pairs that are not there are left out and counted. Raises
+    DataError where a row cannot be read, or an id comes twice, or no id is a pair's.
+    """
+    pairs = {pair.item.id: pair for pair in found.pairs}
+    seen: dict[str, Place] = {}
+    sides = {"candidate": Choice.A, "baseline": Choice.B}
+
+    def build(values: Values, place: Place) -> tuple[str, Choice]:
+        id = name("id", values.get("id"))
+        if id is None and values.get("instruction") is not None:
+            id = derived_id(text("instruction", values["instruction"]))
+        if id is None or is_blank(id):
+            raise DataError("id: is missing")
+        if id in seen:
+            raise DataError(
+                _twice("id", id, seen[id]) + "; people's votes on one pair make one label"
+            )
+        seen[id] = place
+        pair, value = pairs.get(id), values.get("label")
+        systems = (pair.a.system, pair.b.system) if pair else found.systems
+        side = sides.get(value.strip().lower()) if isinstance(value, str) else None
+        return id, side or label(value, systems=systems)
+
+    told, _ = read_as(
+        path,
+        build,
+        fields=("id", "instruction", "label"),
+        needed=("label",),
+        mapping={},
+        on_bad="refuse",
+    )
+    labels = dict(told)
+    if told and not labels.keys() & pairs.keys():
+        raise DataError(f"{path}: none of its {len(told)} ids is the id of a pair")
+    return replace(
+        found,
+        pairs=[replace(p, label=labels.get(p.item.id, p.label)) for p in found.pairs],
+        labels_left=len(labels.keys() - pairs.keys()),
+    )
 
 
 # What both kinds share

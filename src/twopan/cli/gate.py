@@ -10,7 +10,7 @@ from twopan.cli import INCONCLUSIVE, KEEP, PROMOTE, UNFINISHED, show
 from twopan.cli.options import PATH, Number, Options, judging
 from twopan.cli.reading import read
 from twopan.cli.running import Advance, judged, keeping
-from twopan.datasets import Pairs
+from twopan.datasets import Pairs, read_labels
 from twopan.errors import ConfigError, TwopanError
 from twopan.screen import Screening, screen
 
@@ -59,6 +59,13 @@ STATUS = {"promote": PROMOTE, "keep": KEEP, "inconclusive": INCONCLUSIVE}
     " where a judge is asked, fixed with --verdicts.",
 )
 @click.option(
+    "--labels",
+    type=PATH,
+    metavar="FILE",
+    help="What people preferred in some of the pairs, drawn at random: rows of an id and a label"
+    " (candidate, baseline, tie). The win rate is then shown as people would have it, too.",
+)
+@click.option(
     "--allow-suspicious",
     is_flag=True,
     help="Decide even where responses look like an attempt on the judge: one constant reply, or"
@@ -74,6 +81,7 @@ def gate(
     min_coverage: float,
     score: Literal["choice", "probability"],
     sequential: bool | None,
+    labels: Path | None,
     allow_suspicious: bool,
 ) -> int:
     """Decide whether a candidate may replace a baseline.
@@ -96,15 +104,18 @@ def gate(
       twopan gate pairs.jsonl --rubric faithfulness --dry-run
       twopan gate pairs.jsonl --verdicts verdicts.jsonl --json -
       twopan gate pairs.jsonl --fixed
+      twopan gate new.jsonl old.jsonl --labels people.csv
 
     Exit status: 0 promote, 1 keep, 2 bad input, 3 could not finish or coverage too low,
     4 inconclusive, 5 budget reached, 130 interrupted.
     """
-    show.ready(options, files)
+    show.ready(options, [*files, *([labels] if labels else [])])
     if sequential is None:
         sequential = options.verdicts is None
     unseeded = sequential and options.limit is None  # then the seed draws the order alone
     data = read(files, replace(options, seed=None) if unseeded else options)
+    if labels is not None:
+        data = read_labels(labels, data)
     suspicion = screen(data.pairs)
     show.notes([*data.notes(), *suspicion.lines()])
     rules: dict[str, Any] = {

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from twopan.pipelines.gate import Gate
     from twopan.session import Spent
     from twopan.stats.length_control import LengthControlled
+    from twopan.stats.powered import Powered
     from twopan.stats.win_rate import WinRate
 
 
@@ -103,6 +104,8 @@ def gate(result: "Gate", spent: "Spent | None") -> None:
     table.add_row("  ties half", _rate(result.half_ties))
     table.add_row("  by probability", _expected(result))
     table.add_row("  at equal lengths", _controlled(result.length_controlled))
+    if result.corrected is not None:
+        table.add_row("  as people would have it", _corrected(result.corrected))
     table.add_row(
         "outcomes",
         f"{result.wins} won, {result.losses} lost, {result.ties} tied, "
@@ -177,6 +180,15 @@ def _controlled(found: "LengthControlled | str") -> str:
         return f"none: {found}"
     flags = f" (caution: {', '.join(found.flags)})" if found.flags else ""
     return f"{found.estimate:.1%} [{found.low:.1%}, {found.high:.1%}], n = {found.m}{flags}"
+
+
+def _corrected(found: "Powered | str") -> str:
+    if isinstance(found, str):
+        return f"none: {found}"
+    return (
+        f"{found.estimate:.1%} [{found.low:.1%}, {found.high:.1%}], from {found.labelled} labels,"
+        f" which the judge makes worth {found.labelled * found.worth:.0f}"
+    )
 
 
 def _p(value: float) -> str:

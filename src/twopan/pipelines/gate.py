@@ -27,6 +27,7 @@ from twopan.stats.length_control import LengthControlled, length_controlled
 from twopan.stats.logistic import Separated
 from twopan.stats.multiplicity import holm
 from twopan.stats.pairing import time_uniform
+from twopan.stats.powered import Powered, powered
 from twopan.stats.resampling import Undefined
 from twopan.stats.sequential import Rules, Sequential, confidence_sequence, sequential
 from twopan.stats.win_rate import (
@@ -154,15 +155,48 @@ class Gate:
         ]
         if not judged:
             return "no item was judged"
-        level = self.level
-        if self.rules is not None:
-            level = 1 - 2 * NormalDist().cdf(-time_uniform(len(judged), 1 - level))
+        level = self._at_all_looks(len(judged))
         if level == 1:
             return f"{len(judged)} items are too few for bounds that hold at all looks"
         try:
-            return length_controlled(*zip(*judged, strict=True), level=level)
+            found = length_controlled(*zip(*judged, strict=True), level=level)
         except (Separated, Undefined) as reason:
             return str(reason)
+        return found
+
+    @cached_property
+    def corrected(self) -> Powered | str | None:
+        """The win rate as people would have it, from their labels on some pairs; or why there is
+        none. None where nobody labelled any.
+
+        It presumes that the labelled pairs are a random draw from all.
+        """
+        told = [
+            (pair.label, self.worth(o), pair.item.id)
+            for pair, o in zip(self.pairs, self.outcomes, strict=True)
+            if isinstance(o, Verdict)
+        ]
+        labelled = [(WORTH[label], worth, id) for label, worth, id in told if label is not None]
+        others = [(worth, id) for label, worth, id in told if label is None]
+        if all(pair.label is None for pair in self.pairs):
+            return None
+        if not labelled or not others:
+            return f"people labelled {len(labelled)} of the {len(told)} pairs judged"
+        level = self._at_all_looks(len(labelled))
+        if level == 1:
+            return f"{len(labelled)} labels are too few for bounds that hold at all looks"
+        y, f, of = zip(*labelled, strict=True)
+        unlabelled, rest = zip(*others, strict=True)
+        try:
+            return powered(y, f, unlabelled, cluster=of, unlabelled_cluster=rest, level=level)
+        except (Undefined, ValueError) as reason:
+            return str(reason)
+
+    def _at_all_looks(self, n: int) -> float:
+        """The level of one interval at n items, such that intervals at all looks have ours."""
+        if self.rules is None:
+            return self.level
+        return 1 - 2 * NormalDist().cdf(-time_uniform(n, 1 - self.level))
 
     @cached_property
     def wins(self) -> int:
@@ -375,6 +409,7 @@ class Gate:
             "win_rate_half_ties": _plain(self.half_ties),
             "win_rate_decisive": _plain(self.decisive),
             "win_rate_length_controlled": _controlled(self.length_controlled),
+            "win_rate_corrected": _corrected(self.corrected),
             "p_value": self.p_value,
             "worst_case": list(self.worst_case),
             "available": self.available,
@@ -439,6 +474,19 @@ def _controlled(found: LengthControlled | str) -> dict[str, Any]:
         "effect_of_length": None if found.effect is None else found.effect.estimate,
         "p_value": found.p_value,
         "flags": list(found.flags),
+    }
+
+
+def _corrected(found: Powered | str | None) -> dict[str, Any] | None:
+    if found is None or isinstance(found, str):
+        return None if found is None else {"none": found}
+    return {
+        "estimate": found.estimate,
+        "low": found.low,
+        "high": found.high,
+        "labelled": found.labelled,
+        "weight": found.weight,
+        "worth": found.worth,
     }
 
 
