@@ -8,15 +8,18 @@ result.decision
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from twopan.data import Pair
 from twopan.datasets import Pairs
-from twopan.judges import Spec
+from twopan.judges import Spec, find_protocol
 from twopan.jury import Outcome
 from twopan.jury import judge_pairs as judge_pairs_by
 from twopan.ledger import Ledger, default_path
+from twopan.pipelines.floor import check
+from twopan.pipelines.floor import floor as floor_by
 from twopan.pipelines.gate import Gate, Score
 from twopan.pipelines.gate import gate as gate_by
 from twopan.pipelines.meta_evaluate import MetaEvaluation, distinct, labelled_only
@@ -44,32 +47,45 @@ async def gate(
     score: Score = "choice",
     sequential: bool = True,
     seed: int = 0,
+    floor: float | None = None,
+    floor_protocol: str = "pointwise",
     **session: Any,
 ) -> Gate:
     """May the candidate (A of each pair) replace the baseline (B)?
 
     Pairs are asked in the order that ``seed`` draws until the evidence suffices, or all of them
-    where not ``sequential``.
+    where not ``sequential``. With ``floor`` a promotion is made only where the candidate's mean
+    score, by ``floor_protocol``, is not lower than the baseline's by so many points.
 
     ``judge`` is one spec or several, as on the command line; ``ledger`` a file, by default the one
     that all of a user's runs share. Data that look like an attempt on the judge are judged, but
     not decided upon unless ``allow_suspicious``. Further arguments go to
     :func:`twopan.session.open_session`: budget, concurrency, offline, ...
     """
+    shared: dict[str, Any] = {
+        "level": level, "min_coverage": min_coverage, "sequential": sequential, "seed": seed,
+    }  # fmt: skip
+    if floor is not None:
+        asked = load(rubric) if isinstance(rubric, str) else rubric
+        check(find_protocol(floor_protocol), asked or load("helpfulness"), floor)
     async with _opened(judge, ledger, rubric, protocol=protocol, **session) as opened:
-        return await gate_by(
+        result = await gate_by(
             opened.jury,
             _list(pairs),
             blocked=() if allow_suspicious else screen(_list(pairs)).blocks,
             threshold=threshold,
-            level=level,
-            min_coverage=min_coverage,
             score=score,
-            sequential=sequential,
-            seed=seed,
             workers=opened.workers,
             each=opened.keep,
+            **shared,
         )
+    if floor is None or result.by_rate != "promote":
+        return result
+    async with _opened(judge, ledger, rubric, protocol=floor_protocol, **session) as opened:
+        held = await floor_by(
+            opened.jury, _list(pairs), margin=floor, workers=opened.workers, **shared
+        )
+    return replace(result, floor=held)
 
 
 async def meta_evaluate(

@@ -12,7 +12,7 @@ from asyncio import CancelledError
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from anyio import CancelScope
@@ -52,6 +52,21 @@ class Spent:
     """Replies by the model that says it gave them."""
     adapted: Mapping[str, int] = field(default_factory=dict)
     """Parts of requests that a model refused and did without, and in how many replies."""
+
+    def __add__(self, other: "Spent") -> "Spent":
+        """Of two runs, one after the other."""
+        mine, theirs = asdict(self), asdict(other)
+        total = {name: mine[name] + theirs[name] for name in mine if name not in UNADDED}
+        return Spent(
+            **total,
+            run=f"{self.run}, {other.run}",
+            ledger=self.ledger,
+            served=dict(Counter(self.served) + Counter(other.served)),
+            adapted=dict(Counter(self.adapted) + Counter(other.adapted)),
+        )
+
+
+UNADDED = ("run", "ledger", "served", "adapted")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,14 @@ def check_all(asked: Sequence[Options], rehearse: Rehearse) -> None:
         rehearsed(options, rehearse, set())
 
 
+def in_time(options: Options, began: float) -> Options:
+    """The options with what is left of the deadline. Raises BudgetReached where nothing is."""
+    left = None if options.deadline is None else options.deadline + began - time.monotonic()
+    if left is not None and left <= 0:
+        raise BudgetReached("the time allowed for the run is used up")
+    return replace(options, deadline=left)
+
+
 def ask_all(
     asked: Sequence[Options],
     total: int,
@@ -53,12 +61,9 @@ def ask_all(
     began = time.monotonic()
     budget = asked[0].the_budget if asked else None
     for number, options in enumerate(asked, 1):
-        left = None if options.deadline is None else options.deadline + began - time.monotonic()
-        if left is not None and left <= 0:
-            raise BudgetReached("the time allowed for the run is used up")
         title = f"{number} of {len(asked)}"
         outcomes, session = judged(
-            replace(options, deadline=left), total, work, budget=budget, title=title, what=what
+            in_time(options, began), total, work, budget=budget, title=title, what=what
         )
         done.append((session.signature, outcomes, Cost.of(session.used(), total)))
     return trials(done)

@@ -1,5 +1,7 @@
 """``twopan gate``: may the candidate replace the baseline?"""
 
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -7,14 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from twopan.cli import INCONCLUSIVE, KEEP, PROMOTE, UNFINISHED, show
+from twopan.cli.asking import in_time
 from twopan.cli.options import PATH, Number, Options, judging
 from twopan.cli.reading import read
 from twopan.cli.running import Advance, judged, keeping
 from twopan.datasets import Pairs, read_labels
 from twopan.errors import ConfigError, TwopanError
+from twopan.judges import find_protocol
+from twopan.rubric import load as load_rubric
 from twopan.screen import Screening, screen
 
 if TYPE_CHECKING:
+    from twopan.pipelines.floor import Floor
     from twopan.pipelines.gate import Gate
     from twopan.session import Session, Spent
 
@@ -59,6 +65,21 @@ STATUS = {"promote": PROMOTE, "keep": KEEP, "inconclusive": INCONCLUSIVE}
     " where a judge is asked, fixed with --verdicts.",
 )
 @click.option(
+    "--floor",
+    type=Number(0),
+    metavar="MARGIN",
+    help="Promote only where the candidate's mean score on the rubric is not lower than the"
+    " baseline's by MARGIN points or more; 0 asks that it be higher. Takes calls of its own, and"
+    " only where the win rate is good enough.",
+)
+@click.option(
+    "--floor-protocol",
+    metavar="NAME",
+    default="pointwise",
+    show_default=True,
+    help="How the scores are asked for: pointwise, pointwise-direct or prometheus.",
+)
+@click.option(
     "--labels",
     type=PATH,
     metavar="FILE",
@@ -81,6 +102,8 @@ def gate(
     min_coverage: float,
     score: Literal["choice", "probability"],
     sequential: bool | None,
+    floor: float | None,
+    floor_protocol: str,
     labels: Path | None,
     allow_suspicious: bool,
 ) -> int:
@@ -105,6 +128,7 @@ def gate(
       twopan gate pairs.jsonl --verdicts verdicts.jsonl --json -
       twopan gate pairs.jsonl --fixed
       twopan gate new.jsonl old.jsonl --labels people.csv
+      twopan gate new.jsonl old.jsonl --floor 0.25
 
     Exit status: 0 promote, 1 keep, 2 bad input, 3 could not finish or coverage too low,
     4 inconclusive, 5 budget reached, 130 interrupted.
@@ -127,8 +151,17 @@ def gate(
         "sequential": sequential,
         "seed": options.seed or 0,
     }
+    from twopan.pipelines.floor import check as check_floor
+
+    scoring: Options | None = None
+    if floor is not None:
+        scoring = replace(options, protocol=floor_protocol)
+        if options.verdicts is not None:
+            raise ConfigError("--floor asks a judge for scores, and --verdicts asks nobody")
+        rubric = options.the_rubric or load_rubric("helpfulness")
+        check_floor(find_protocol(floor_protocol), rubric, floor)
     if options.dry_run:
-        show.dry_run(options, data.pairs, at_most=sequential)
+        show.dry_run(options, data.pairs, at_most=sequential, scoring=scoring)
         return 0
     spent: Spent | None = None
     from twopan.pipelines.gate import gate as run_gate
@@ -143,10 +176,45 @@ def gate(
                 session.jury, data.pairs, workers=session.workers, each=each, **rules
             )
 
-        result, session = judged(options, len(data.pairs), work)
+        began, budget = time.monotonic(), options.the_budget
+        result, session = judged(options, len(data.pairs), work, budget=budget)
         spent = session.spent()
+        if scoring is not None and floor is not None and result.by_rate == "promote":
+            held, session = judged(
+                in_time(scoring, began),
+                len(data.pairs),
+                scored(data, floor, rules),
+                budget=budget,
+                title="the floor",
+            )
+            spent += session.spent()
+            result = replace(result, floor=held)
     deliver(options, result, spent, data, suspicion)
     return STATUS[result.decision] if result.covered else UNFINISHED
+
+
+def scored(
+    data: Pairs, margin: float, rules: dict[str, Any]
+) -> "Callable[[Session, Advance], Awaitable[Floor]]":
+    from twopan.pipelines import floor
+
+    async def work(session: "Session", advance: Advance) -> "Floor":
+        async def each(*_: object) -> None:
+            advance()
+
+        return await floor.floor(
+            session.jury,
+            data.pairs,
+            margin=margin,
+            level=rules["level"],
+            min_coverage=rules["min_coverage"],
+            sequential=rules["sequential"],
+            seed=rules["seed"],
+            workers=session.workers,
+            each=each,
+        )
+
+    return work
 
 
 def recorded(path: Path, data: Pairs, rules: dict[str, Any]) -> "Gate":

@@ -106,6 +106,8 @@ def gate(result: "Gate", spent: "Spent | None") -> None:
     table.add_row("  at equal lengths", _controlled(result.length_controlled))
     if result.corrected is not None:
         table.add_row("  as people would have it", _corrected(result.corrected))
+    if result.floor is not None:
+        table.add_row(f"floor: {result.floor.decision}", result.floor.because)
     table.add_row(
         "outcomes",
         f"{result.wins} won, {result.losses} lost, {result.ties} tied, "
@@ -221,9 +223,18 @@ def _spent(table: "Table", spent: "Spent | None") -> None:
     table.add_row("ledger", f"{spent.ledger}, run {spent.run}")
 
 
-def dry_run(options: Options, data: Sequence[Pair], *, at_most: bool = False) -> None:
-    """Calls, tokens and cost, without a call; ``at_most`` where a run may stop before the end."""
-    from twopan.estimate import estimate
+def dry_run(
+    options: Options,
+    data: Sequence[Pair],
+    *,
+    at_most: bool = False,
+    scoring: Options | None = None,
+) -> None:
+    """Calls, tokens and cost, without a call; ``at_most`` where a run may stop before the end.
+
+    With ``scoring``, both responses of each pair are scored, too, where the win rate suffices.
+    """
+    from twopan.estimate import estimate, estimate_scores
 
     found = rehearsed(options, lambda jury: estimate(jury, data), set())
     most = ", if it never stops early" if at_most else ""
@@ -233,10 +244,18 @@ def dry_run(options: Options, data: Sequence[Pair], *, at_most: bool = False) ->
     table.add_row("tokens in", "{:,} to {:,}".format(*found.input_tokens))
     table.add_row("tokens out", "{:,} to {:,}".format(*found.output_tokens))
     table.add_row("cost", _money(found))
+    floor = None
+    if scoring is not None:
+        each = [(pair.item, response) for pair in data for response in (pair.a, pair.b)]
+        floor = rehearsed(scoring, lambda jury: estimate_scores(jury, each), set())
+        tokens = "{:,} to {:,} tokens in".format(*floor.input_tokens)
+        told = f"{floor.calls} calls to make{most}, {floor.recalled} recalled"
+        table.add_row("then the floor", f"{told}; {tokens}; {_money(floor)}")
     table.add_row("ledger", str(options.ledger or default_path()))
     _print(table)
     if options.json is not None:
-        write_json(options.json, asdict(found))
+        more = {} if floor is None else {"floor": asdict(floor)}
+        write_json(options.json, asdict(found) | more)
 
 
 def dry_runs(asked: Sequence[Options], rehearse: Rehearse) -> None:

@@ -22,6 +22,7 @@ from twopan.data import Pair
 from twopan.errors import BudgetReached, ConfigError
 from twopan.judge import Judge, difference
 from twopan.jury import Each, Outcome, Rule, judge_pairs, majority, require_references
+from twopan.pipelines.floor import Floor
 from twopan.pipelines.stopping import Watch, drawn
 from twopan.stats.length_control import LengthControlled, length_controlled
 from twopan.stats.logistic import Separated
@@ -70,6 +71,8 @@ class Gate:
     rules: Rules | None = None
     """Of a sequential gate, whose ``pairs`` are those that were asked, in the order drawn; its
     ``cap`` is how many there were to ask."""
+    floor: Floor | None = None
+    """The mean scores that a promotion was made subject to."""
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -308,10 +311,17 @@ class Gate:
 
     @property
     def decision(self) -> Decision:
+        """What the win rate decides, a promotion being subject to the floor where there is one."""
+        if self.floor is None or self.by_rate != "promote":
+            return self.by_rate
+        told: dict[str, Decision] = {"met": "promote", "broken": "keep"}
+        return told.get(self.floor.decision, "inconclusive")
+
+    @property
+    def by_rate(self) -> Decision:
         """Promote when the whole interval lies above the threshold, keep when it lies below.
 
-        A sequential gate decides by its bets, with a last look where all pairs were asked. Where a
-        floor was asked for, a promotion is subject to it.
+        A sequential gate decides by its bets, with a last look where all pairs were asked.
         """
         if self.rate is None or self.blocked or not self.covered:
             return "inconclusive"
@@ -354,9 +364,10 @@ class Gate:
             return f"Not decided, for the data are suspicious: {'; '.join(self.blocked)}."
         rate, goal = self.rate, f"{100 * self.threshold:g}%"
         after = f" after {len(self.pairs)} of {self.available} pairs" if self.rules else ""
+        floor = "" if self.floor is None else f" {self.floor.because}"
         return (
             f"The win rate of {a} is {rate.estimate:.1%}{after}, {self.interval} {rate.low:.1%} to "
-            f"{rate.high:.1%}{self._so(goal, b)}"
+            f"{rate.high:.1%}{self._so(goal, b)}{floor}"
         )
 
     def _so(self, goal: str, baseline: str) -> str:
@@ -366,9 +377,9 @@ class Gate:
                 f", but only {self.wins + self.losses} pairs were decided, and with fewer than "
                 f"{self._fewest} chance may do the same."
             )
-        if self.decision == "promote":
+        if self.by_rate == "promote":
             return f": all of it above {goal}.{rest}"
-        if self.decision == "keep":
+        if self.by_rate == "keep":
             return f": all of it below {goal}, so {baseline} stays.{rest}"
         if self.spared:
             return (
@@ -404,6 +415,7 @@ class Gate:
             "score": self.score,
             "sequential": _stopped(self.sequential),
             "interval": self.interval,
+            "floor": None if self.floor is None else self.floor.to_dict(),
             "win_rate": _plain(self.rate),
             "win_rate_expected": _plain(self.expected),
             "win_rate_half_ties": _plain(self.half_ties),

@@ -78,6 +78,8 @@ class Rules:
     """How many items there are; None where there is no end of them."""
     futile: float = FUTILE
     seed: int = 0
+    decided: bool = True
+    """Whether, at the end, scores of ½ are no evidence, however many they are."""
 
     def __post_init__(self) -> None:
         if not (0 < self.threshold < 1 and 0 < self.level < 1):
@@ -234,8 +236,8 @@ def walk(
 
 def at_the_end(y: Floats, rules: Rules) -> Decided:
     """What the test after the last item says."""
-    even = np.abs(y - 0.5) < 1e-9
-    if len(y) - even.sum() < fewest_decided(rules.ending):
+    even = rules.decided * np.sum(np.abs(y - 0.5) < 1e-9)
+    if len(y) - even < fewest_decided(rules.ending):
         return "inconclusive"
     found = win_rate(y, level=rules.ending)
     if found.low > rules.threshold:
