@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from twopan.ledger import Ledger as Ledger
     from twopan.pipelines.gate import Gate as Gate
     from twopan.pipelines.meta_evaluate import MetaEvaluation as MetaEvaluation
+    from twopan.pipelines.plan import Plan as Plan
+    from twopan.pipelines.plan import plan as plan
     from twopan.protocols.nway import Best as Best
     from twopan.protocols.nway import best_of as best_of
     from twopan.report import render_gate as render_gate
@@ -42,7 +44,7 @@ _HOME = {
     "Item": "data", "Pair": "data", "Response": "data",
     "read_labels": "datasets", "read_pairs": "datasets", "read_pairs_file": "datasets",
     "TwopanError": "errors",
-    "MetaEvaluation": "pipelines.meta_evaluate",
+    "MetaEvaluation": "pipelines.meta_evaluate", "plan": "pipelines.plan", "Plan": "pipelines.plan",
     "best_of": "protocols.nway", "Best": "protocols.nway",
     "Judge": "judge", "Spec": "judges", "Ledger": "ledger", "Gate": "pipelines.gate",
     "render_gate": "report", "Rubric": "rubric", "open_session": "session",

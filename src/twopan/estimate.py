@@ -37,6 +37,15 @@ class Estimate:
     """None where a judge to be called has no price."""
 
 
+class Nobody:
+    """A provider that is never called, for a rehearsal that needs neither key nor weights."""
+
+    endpoint = "nobody"
+
+    async def complete(self, request: Request) -> Completion:
+        raise NotImplementedError
+
+
 class Rehearsal(Client):
     """A client that counts what it would have asked, and answers with a stand-in.
 

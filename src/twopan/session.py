@@ -26,7 +26,6 @@ from twopan.jury import Outcome
 from twopan.ledger import Ledger
 from twopan.lines import to_line
 from twopan.prompts import Prompts
-from twopan.providers import Provider
 from twopan.rubric import Rubric, load
 
 
@@ -139,7 +138,7 @@ def seat(
     rubric: Rubric | None,
     prompts: Prompts,
     settings: Settings,
-    client: Callable[[Spec, Provider], Client],
+    client: Callable[[Spec], Client],
 ) -> tuple[Judge, ...]:
     """One judge for each spec, each with the client that is made for it.
 
@@ -163,7 +162,7 @@ def seat(
             model=spec.model,
             protocol=look,
             rubric=rubric or load("helpfulness"),
-            client=client(spec, spec.provider()),
+            client=client(spec),
             settings=settings,
             prompts=prompts,
         )
@@ -213,14 +212,14 @@ async def open_session(
     """
     until = None if deadline is None else time.monotonic() + deadline
 
-    def client(spec: Spec, provider: Provider) -> Client:
+    def client(spec: Spec) -> Client:
         if budget is not None and budget.usd is not None and spec.price is None:
             raise ConfigError(
                 f"a budget in money needs the price of {spec.model}: give one under [judges.NAME]"
                 " in the config file, or a budget in calls"
             )
         return Client(
-            provider,
+            spec.provider(),
             ledger,
             price=spec.price,
             budget=budget,

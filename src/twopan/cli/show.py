@@ -92,6 +92,20 @@ def lines_to(target: str) -> Iterator[Callable[[str], None]]:
             yield lambda line: print(line, file=file)
 
 
+@contextmanager
+def working(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal, elsewhere nothing; call what it gives after each step."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    with progress.Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
+
+
 def gate(result: "Gate", spent: "Spent | None") -> None:
     """The decision and what it rests on, in a table that fits a terminal."""
     from twopan.report.seats import agreed, embedded
@@ -281,23 +295,29 @@ def rehearsed(
     options: Options,
     rehearse: Rehearse,
     known: set[str],
+    *,
+    fresh: bool = False,
 ) -> "Estimate":
-    """What judging would take. ``known`` holds the keys asked before, and is added to."""
+    """What judging would take. ``known`` holds the keys asked before, and is added to.
+
+    ``fresh`` is as if the ledger held nothing yet, and needs neither key nor weights.
+    """
     from twopan.concurrency import run
-    from twopan.estimate import Rehearsal
+    from twopan.estimate import Nobody, Rehearsal
     from twopan.ledger import Ledger
     from twopan.session import seat
 
     path = options.ledger or default_path()
-    with Ledger(path, read_only=True) if path.is_file() else Ledger() as ledger:
+    there = path.is_file() and not fresh
+    with Ledger(path, read_only=True) if there else Ledger() as ledger:
         jury = seat(
             options.specs,
             protocol=options.protocol,
             rubric=options.the_rubric,
             prompts=options.the_prompts,
             settings=options.settings,
-            client=lambda spec, provider: Rehearsal(
-                provider, ledger, price=spec.price, asked=known
+            client=lambda spec: Rehearsal(
+                Nobody() if fresh else spec.provider(), ledger, price=spec.price, asked=known
             ),
         )
 
