@@ -528,7 +528,7 @@ def test_a_report_can_be_made_again_for_nothing(twopan, pairs_file, server, tmp_
 
 
 @pytest.mark.parametrize(
-    "verb", [[], ["gate"], ["judge"], ["plan"], ["ledger"], ["models"], ["rubrics"]]
+    "verb", [[], ["gate"], ["judge"], ["rank"], ["plan"], ["ledger"], ["models"], ["rubrics"]]
 )
 def test_every_verb_explains_itself_with_an_example(twopan, verb):
     assert "twopan " in twopan(*verb, "--help", check=0).stdout.partition("xample")[2]

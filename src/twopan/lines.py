@@ -158,6 +158,16 @@ def gather(rows: Iterable[Row], by: Callable[[_Line], str]) -> Mapping[str, Reco
     return found
 
 
+def latest(lines: Iterable[str]) -> Recorded:
+    """The last verdict on each pair, of lines we wrote; those without a verdict are passed over."""
+    read = (msgspec.json.decode(line, type=_Line) for line in lines)
+    return {
+        (line.item, line.a, line.b): (line.read(), line.texts)
+        for line in read
+        if line.choice is not None
+    }
+
+
 def match(pairs: Sequence[Pair], recorded: Recorded) -> list[Outcome]:
     """The recorded verdict on each pair; one without is unjudged, and counted as such."""
     return [_known(pair, recorded) for pair in pairs]

@@ -7,6 +7,7 @@ It opens a run in the ledger, gives each judge a client, and on the way out clos
 and says how the run ended.
 """
 
+import json
 import time
 from asyncio import CancelledError
 from collections import Counter
@@ -24,7 +25,7 @@ from twopan.judge import Judge, Settings
 from twopan.judges import Spec, find_protocol
 from twopan.jury import Outcome
 from twopan.ledger import Ledger
-from twopan.lines import to_line
+from twopan.lines import Recorded, latest, to_line
 from twopan.prompts import Prompts
 from twopan.rubric import Rubric, load
 
@@ -97,6 +98,19 @@ class Session:
     async def keep(self, place: int, pair: Pair, outcome: Outcome) -> None:
         """Put an outcome into the ledger, as a verdict line of this run."""
         await self.ledger.judged(self.run, place, to_line(pair, outcome, self.signature))
+
+    def recorded(self) -> Recorded:
+        """The verdicts that this jury has given, in whatever run of this ledger."""
+        mine = [judge.signature for judge in self.jury]
+        runs = self.ledger.query("select id, signature from runs order by started_at, id")
+        same = [run["id"] for run in runs if json.loads(run["signature"]) == mine]
+        return latest(
+            row["line"]
+            for run in same
+            for row in self.ledger.query(
+                "select line from verdicts where run = ? and choice is not null", run
+            )
+        )
 
     def used(self) -> Meter:
         """What the answers took, whether they were bought in this run or in an earlier one."""

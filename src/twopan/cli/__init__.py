@@ -14,6 +14,7 @@ from twopan.names import nearest
 VERBS = {
     "gate": "Decide whether a candidate may replace a baseline.",
     "judge": "Judge pairs of responses, one verdict line each.",
+    "rank": "Find out which of several systems is better, with few comparisons.",
     "plan": "Say how many items and calls an effect takes, before anything is paid for.",
     "meta-evaluate": "Measure judges against people.",
     "ledger": "Look into the record of all calls and verdicts.",
@@ -60,6 +61,7 @@ def twopan() -> None:
     \b
     Examples:
       twopan models pull
+      twopan rank one.jsonl two.jsonl three.jsonl --resolve top1
       twopan plan candidate.jsonl baseline.jsonl
       twopan gate candidate.jsonl baseline.jsonl --report gate.html
       twopan judge pairs.jsonl --judge openai:gpt-4o-mini > verdicts.jsonl

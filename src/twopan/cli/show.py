@@ -3,9 +3,9 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -175,6 +175,15 @@ def unjudged(outcomes: "Sequence[Outcome | Scored]") -> None:
         click.echo(f"  and {rest} more for other reasons", err=True)
 
 
+def facts(rows: Iterable[tuple[str, str]], spent: "Spent | None") -> None:
+    """What a result rests on, and what it cost."""
+    table = _table()
+    for name, value in rows:
+        table.add_row(name, visible(value))
+    _spent(table, spent)
+    _print(table)
+
+
 def _judge(result: "Gate") -> str:
     text = f"consistent in {result.consistency:.1%} of comparisons"
     if result.first_position is not None:
@@ -270,6 +279,30 @@ def dry_run(
     if options.json is not None:
         more = {} if floor is None else {"floor": asdict(floor)}
         write_json(options.json, asdict(found) | more)
+
+
+def estimated(options: Options, found: "Estimate", *, of: int) -> None:
+    """What all of so many comparisons would take; ``found`` is of them, or of a sample."""
+    scale = of / max(found.pairs, 1)
+    about = "" if scale == 1 else "about "
+    table = _table()
+    table.add_row("comparisons", f"{of:,}, if it is never settled before")
+    calls, recalled = (round(scale * n) for n in (found.calls, found.recalled))
+    table.add_row("calls", f"{about}{calls:,} to make, {recalled:,} in the ledger already")
+    low, high = (round(scale * n) for n in found.input_tokens)
+    table.add_row("tokens in", f"{about}{low:,} to {high:,}")
+    low, high = (round(scale * n) for n in found.output_tokens)
+    table.add_row("tokens out", f"{about}{low:,} to {high:,}")
+    money = None
+    if found.cost_usd is not None:
+        money = (scale * found.cost_usd[0], scale * found.cost_usd[1])
+    scaled = replace(found, cost_usd=money)
+    table.add_row("cost", f"{about}{_money(scaled)}")
+    table.add_row("ledger", str(options.ledger or default_path()))
+    _print(table)
+    if options.json is not None:
+        told = {"comparisons": of, "calls": calls, "recalled": recalled, "cost_usd": money}
+        write_json(options.json, told)
 
 
 def dry_runs(asked: Sequence[Options], rehearse: Rehearse) -> None:

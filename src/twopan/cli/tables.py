@@ -8,9 +8,14 @@ import click
 from twopan.cli import visible
 
 if TYPE_CHECKING:
+    from twopan.pipelines.history import Moves
     from twopan.pipelines.meta_evaluate import MetaEvaluation
+    from twopan.pipelines.rank import Ranking
     from twopan.pipelines.rated import RatedEvaluation
     from twopan.pipelines.trials import Asked
+    from twopan.session import Spent
+    from twopan.stats.leaderboard import Standing
+    from twopan.stats.length_control import LengthControlled
     from twopan.stats.resampling import Estimate
 
 TRIVIAL = "no judge at all"
@@ -128,6 +133,88 @@ def rated_evaluation(found: "RatedEvaluation") -> None:
 
 def signed(e: "Estimate | None") -> str:
     return "none" if e is None else f"{e.estimate:.3f}\n[{e.low:.2f}, {e.high:.2f}]"
+
+
+def ranking(found: "Ranking", spent: "Spent | None", moves: "Moves | None") -> None:
+    """The leaderboard, what moved, and what it rests on."""
+    if found.board is not None:
+        heads = ("rank", "rating", "win rate", "equal lengths", "games", "consistent", "unjudged")
+        lines = [_standing(found, s) for s in found.board.standings]
+        told = [k for k in range(len(heads)) if any(line[k + 1] for line in lines)]
+        draw(
+            f"Leaderboard, {100 * found.level:g}% intervals; a rank is shared where neither is"
+            " surely better",
+            [heads[k] for k in told],
+            [(line[0], *(line[k + 1] for k in told)) for line in lines],
+        )
+    if moves is not None:
+        draw(
+            f"Since {moves.since[:16].replace('T', ' ')}, in points; intervals hold all together",
+            ("before", "after", "change", "more than noise"),
+            [
+                (
+                    move.system,
+                    f"{move.before:+.0f}",
+                    f"{move.after:+.0f}",
+                    f"{move.change:+.0f} [{move.low:+.0f}, {move.high:+.0f}]",
+                    "yes" if move.real else "no",
+                )
+                for move in moves.moves
+            ],
+        )
+    from twopan.cli.show import facts
+
+    facts(_facts(found, moves), spent)
+
+
+def _standing(found: "Ranking", s: "Standing") -> tuple[str, ...]:
+    name = found.systems[s.system]
+    rank = f"{s.rank}" if s.rank == s.worst_rank else f"{s.rank} to {s.worst_rank}"
+    rating = "none"
+    if s.rating is not None and s.interval is not None:
+        rating = f"{s.rating:.0f}\n[{s.interval[0]:.0f}, {s.interval[1]:.0f}]"
+    even, same = found.length_controlled.get(name), found.consistency[name]
+    return (
+        name,
+        rank,
+        rating,
+        "none" if s.win_rate is None else ranged(s.win_rate),
+        "" if even is None else "none" if isinstance(even, str) else _between(even),
+        str(s.games),
+        "" if same is None else f"{same:.0%}",
+        str(found.lost[name] or ""),
+    )
+
+
+def _between(e: "LengthControlled") -> str:
+    return f"{100 * e.estimate:.1f}\n[{100 * e.low:.0f}, {100 * e.high:.0f}]"
+
+
+def _facts(found: "Ranking", moves: "Moves | None") -> "Iterator[tuple[str, str]]":
+    of = f" of {found.available:,}" if found.available is not None else ""
+    yield "comparisons", f"{len(found.games):,}{of}, {found.known:,} of them known before"
+    if found.unjudged:
+        yield "unjudged", ", ".join(f"{n} {reason}" for reason, n in found.unjudged.items())
+    if found.board is not None:
+        from twopan.report.ranking import FLAGS
+
+        for s in found.board.standings:
+            if s.flag:
+                yield "note", f"{found.systems[s.system]} is {FLAGS[s.flag]}"
+    circles = found.transitivity
+    if circles is not None and circles.systems.circular:
+        chance = f"; p = {circles.p_systems:.3f}" if circles.p_systems is not None else ""
+        yield "circles", f"{circles.systems.circular} of three systems beat one another{chance}"
+        for cycle in circles.cycles[:3]:
+            names = [found.systems[s] for s in (*cycle, cycle[0])]
+            yield "", " beats ".join(names)
+    if moves is not None and (moves.new or moves.gone):
+        if moves.new:
+            yield "new", ", ".join(moves.new)
+        if moves.gone:
+            yield "gone", ", ".join(moves.gone)
+    if found.signature:
+        yield "signature", found.signature
 
 
 def differences(found: "MetaEvaluation", most: int = 20) -> None:

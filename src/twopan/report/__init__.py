@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from twopan import __version__
 from twopan.pipelines.cells import POLICIES
 from twopan.pipelines.gate import Gate
+from twopan.pipelines.history import Moves
 from twopan.pipelines.meta_evaluate import ALL, MetaEvaluation
-from twopan.report import charts, judges, listing, seats
+from twopan.pipelines.rank import Ranking
+from twopan.report import charts, judges, listing, ranking, seats
 from twopan.report.texts import shown
 from twopan.saving import check_writable, write
 from twopan.stats.agreement import Agreement
@@ -30,7 +32,14 @@ if TYPE_CHECKING:
 _WRITTEN_OUT = re.compile(r"(⟨U\+[0-9A-F]{4,6}⟩|\[redacted\])")
 """What we put in the place of a character or of a key."""
 
-__all__ = ["check_writable", "notebook", "render_gate", "render_meta_evaluation", "write"]
+__all__ = [
+    "check_writable",
+    "notebook",
+    "render_gate",
+    "render_meta_evaluation",
+    "render_ranking",
+    "write",
+]
 
 
 def render_gate(
@@ -105,8 +114,41 @@ def render_meta_evaluation(
     )
 
 
-def _page(template: str, rows: listing.Listing, /, **told: Any) -> str:
-    style, script = _text("style.css"), _text("page.js")
+def render_ranking(
+    result: Ranking,
+    spent: "Spent | None" = None,
+    *,
+    moves: Moves | None = None,
+    notes: Sequence[str] = (),
+    title: str = "Leaderboard",
+) -> str:
+    """The whole report of a ranking, as HTML.
+
+    ``moves`` is what changed since an earlier one. The same result gives the same page, byte for
+    byte. Of very many systems the matrix and the path draw the first ones.
+    """
+    return _page(
+        "ranking.html",
+        None,
+        result=result,
+        spent=spent,
+        moves=moves,
+        notes=notes,
+        title=title,
+        balance=charts.balance(None),
+        rows=ranking.rows(result),
+        axis=ranking.axis(result),
+        matrix=ranking.matrix(result),
+        path=ranking.path(result),
+        flags=ranking.FLAGS,
+    )
+
+
+def _page(template: str, rows: listing.Listing | None, /, **told: Any) -> str:
+    """``rows`` are the pairs that can be looked through, where there are any."""
+    style, script = _text("style.css"), _text("theme.js")
+    if rows is not None:
+        script = f"{_text('page.js')}\n{script}"
     return (
         _templates()
         .get_template(template)
@@ -116,7 +158,7 @@ def _page(template: str, rows: listing.Listing, /, **told: Any) -> str:
             script=_as_is(script),
             script_hash=_hash(script),
             listing=rows,
-            data=_as_is(rows.json),
+            data=_as_is("" if rows is None else rows.json),
             version=__version__,
             **told,
         )

@@ -267,17 +267,6 @@ new IntersectionObserver((seen) => {
 addEventListener("beforeprint", () => draw(Math.max(drawn, 500)));
 addEventListener("hashchange", follow);
 
-// ---- light and dark, kept nowhere: a file of one's own has no storage to rely on
-
-const themes = ["auto", "light", "dark"];
-$("theme").hidden = false;
-$("theme").addEventListener("click", () => {
-  const next = themes[(themes.indexOf($("theme-now").textContent) + 1) % themes.length];
-  $("theme-now").textContent = next;
-  if (next === themes[0]) delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = next;
-});
-
 $("tools").hidden = false;
 chips();
 categories();
