@@ -1,52 +1,61 @@
 """Comparisons until a question is answered: the best of 20 systems, and their whole order.
 
-The best is 52 Elo points ahead of the second, eight are within 40 points of that, and the others
-evenly spaced down to 400 below the best. Systems are better on some of 500 items than on others
-(standard deviation .5 in log-odds), the judge leans to the first position (.4) and looks twice, so
-that some pairs come out even. *Best*: the comparisons after which the best system is rated first in
-95 % of tournaments. *Order*: those after which Kendall's tau with the true order is .9 in the mean.
-*Against random* is the factor that it saves over pairs at random, which play the same tournaments.
-60 tournaments each, stepped as far as needed.
+The best is 52 Elo points ahead of the second. In the *even* world the others are evenly spaced down
+to 400 below the best; in the *scattered* one they are as normal deviates fall (110 points), so that
+few are near it; in the *crowded* one eight are within 40 points of the second. Systems are better
+on some of 500 items than on others (standard deviation .5 in log-odds), the judge leans to the
+first position (.4) and looks twice, so that some pairs come out even. *Best*: the comparisons after
+which the best system is rated first in 95 % of tournaments, and again at the next look. *Order*:
+those after which Kendall's tau with the true order is .9 in the mean. *Against random* is what it
+saves over pairs at random, which play in the same worlds, as a factor. 150 tournaments each.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy.stats import kendalltau
 
 from twopan.stats.battles import count
 from twopan.stats.bradley_terry import fit
-from twopan.stats.pairing import Batch, Field, Goal, next_batch
+from twopan.stats.pairing import Batch, Field, Goal, Method, next_batch
 
 TITLE = "Pairing"
-HEADS = ("question", "method", "comparisons", "against random")
+HEADS = ("question", "world", "method", "comparisons", "against random")
 N, ITEMS = 20, 500
-ELO = np.concatenate([[0.0], np.linspace(-52, -92, 8), np.linspace(-120, -400, N - 9)])
-THETA = ELO * np.log(10) / 400
+SCATTERED = np.sort(np.random.default_rng(4).normal(0, 110, N - 1))[::-1]
+WORLDS = {
+    "even": np.concatenate([[0.0], np.linspace(-52, -400, N - 1)]),
+    "scattered": np.concatenate([[0.0], SCATTERED - SCATTERED[0] - 52]),
+    "crowded": np.concatenate([[0.0], np.linspace(-52, -92, 8), np.linspace(-120, -400, N - 9)]),
+}
 QUIRK, LEAN = 0.5, 0.4
-TOURNAMENTS = 60
+TOURNAMENTS = 150
+STEPS = {"active": 16, "random": 40, "swiss": 40, "round-robin": 190, "baseline": 190}
 FIELD = Field(np.ones((N, ITEMS), bool))
 
 
 def rows(runs: int, seed: int) -> Iterator[tuple[str, ...]]:
     tournaments = max(5, min(TOURNAMENTS, runs))
-    best = Goal("top1")
-    for question, methods in (
-        ("best", (("random", None), ("round-robin", None), ("swiss", None), ("active", best))),
-        ("order", (("random", None), ("round-robin", None), ("baseline", None), ("swiss", None),
-                   ("active", Goal()))),
-    ):  # fmt: skip
-        random = None
-        for method, goal in methods:
-            needed = comparisons(question, method, goal or Goal(), tournaments, seed)
-            random = random or needed
-            yield question, method, f"{needed:,}", f"{random / needed:.1f}"
+    for world in WORLDS:
+        yield from against_random("best", world, ("random", "swiss", "active"), tournaments, seed)
+    methods = ("random", "round-robin", "baseline", "swiss", "active")
+    yield from against_random("order", "even", methods, tournaments // 3 + 2, seed)
 
 
-def comparisons(question: str, method: str, goal: Goal, tournaments: int, seed: int) -> int:
-    """The first step after which the question is answered, and stays so for one step more."""
-    worlds = [World(seed + number, method, goal) for number in range(tournaments)]
-    step = 40 if method == "active" else 190 if method in ("random", "swiss") else 380
+def against_random(
+    question: str, world: str, methods: Sequence[Method], tournaments: int, seed: int
+) -> Iterator[tuple[str, ...]]:
+    goal, random = Goal("top1") if question == "best" else Goal(), None
+    for method in methods:
+        worlds = [World(seed + k, WORLDS[world], method, goal) for k in range(tournaments)]
+        needed = comparisons(question, worlds)
+        random = random or needed
+        yield question, world, method, f"{needed:,}", f"{random / needed:.1f}"
+
+
+def comparisons(question: str, worlds: "Sequence[World]") -> int:
+    """The first step after which the question is answered, and is so at the next."""
+    step = STEPS[worlds[0].method]
     enough = 0
     while enough < 2 and worlds[0].made < 20_000:
         for world in worlds:
@@ -55,19 +64,20 @@ def comparisons(question: str, method: str, goal: Goal, tournaments: int, seed: 
         if question == "best":
             answered = np.mean([np.argmax(theta) == 0 for theta in rated]) >= 0.95
         else:
-            taus = [kendalltau(theta, THETA).statistic for theta in rated]
+            taus = [kendalltau(theta, worlds[0].theta).statistic for theta in rated]
             answered = np.mean(taus) >= 0.9
         enough = enough + 1 if answered else 0
-    return worlds[0].made - (enough - 1) * step
+    return worlds[0].made - step
 
 
 class World:
     """A tournament."""
 
-    def __init__(self, seed: int, method: str, goal: Goal) -> None:
+    def __init__(self, seed: int, elo: np.ndarray, method: Method, goal: Goal) -> None:
         self.rng = np.random.default_rng(seed)
         self.seed, self.method, self.goal = seed, method, goal
-        self.eta = THETA[:, None] + QUIRK * self.rng.normal(size=(N, ITEMS))
+        self.theta = elo * np.log(10) / 400
+        self.eta = self.theta[:, None] + QUIRK * self.rng.normal(size=(N, ITEMS))
         self.done, self.y = Batch(*(np.empty(0, int) for _ in range(3))), np.empty(0)
 
     @property

@@ -12,8 +12,11 @@ the same data and seed give the same batch, so that a tournament can be taken up
   strengths from what is known of them, :math:`\theta \sim N(\hat\theta, \hat\Sigma)`; the best of
   the draw meets the best of another draw in which it is another (Russo 2016). To separate the best
   k from the rest, a system that is in the one draw's best k and not in the other's meets one that
-  is in the other's. For the whole order, the pair of which a further game is expected to take away
-  most error,
+  is in the other's. Where a few draws name the same, who the best are is hardly in doubt, and to
+  show it takes something else: the game that is expected to take most from the errors
+  :math:`\Phi(-(\hat\theta_i - \hat\theta_j) / \operatorname{se}_{ij})` between them and the rest,
+  added up. It need not be one of theirs: games between equals tell more. For the whole order, the
+  pair of which a further game is expected to take away most error,
 
   .. math:: \Phi\Bigl(-\frac{|\hat\theta_i - \hat\theta_j|}{\operatorname{se}_{ij}}\Bigr) \cdot
             \frac{w_{ij} \operatorname{se}_{ij}^2}{1 + w_{ij} \operatorname{se}_{ij}^2},
@@ -22,8 +25,8 @@ the same data and seed give the same batch, so that a tournament can be taken up
   one after the other, what each is expected to tell being taken into account in the next.
 
 Where choosing helps: the best of many systems is found with a small part of the comparisons that
-pairs at random need. A whole order of many systems is not: every two neighbours have to be told
-apart, whichever way one goes, and random pairs come close.
+pairs at random need, the smaller the fewer come near it. A whole order of many systems is not:
+every two neighbours have to be told apart, whichever way one goes, and random pairs come close.
 
 *Intervals under choice.* Which pair comes next depends on earlier outcomes, but given the pair, its
 outcome does not: errors are martingale differences, and ratings stay consistent. Stopping when one
@@ -60,6 +63,10 @@ from twopan.stats.ranks import difference_errors
 Method = Literal["round-robin", "baseline", "random", "swiss", "active"]
 Resolve = Literal["top1", "top-k", "all"]
 
+TRIES = 5
+"""Draws, after one draw, in which somebody else may be among the best."""
+MOST_DOUBTS = 200
+"""Differences that are looked at, the most doubtful ones."""
 PRIOR = 2.0
 """Standard deviation of strengths, in log-odds, that choosing starts from. Ratings do not."""
 
@@ -168,7 +175,7 @@ def next_batch(
     elif goal.resolve == "all":
         pairs = _order(known, size, left)
     else:
-        pairs = _top_two(known, goal.size(field.n), size, rng)
+        pairs = _best(known, goal.size(field.n), size, left, rng)
     batch = left.take(pairs, size)
     # Those that matter may have met on every item.
     return batch if len(batch) else left.take(at_random, size)
@@ -186,9 +193,16 @@ class _Left:
         self.open = field.answered[i] & field.answered[j]
         self.open[self.number[done.a, done.b], done.item] = False
         self.uses = np.bincount(done.item, minlength=items).astype(float)
-        self.first = np.bincount(done.a, minlength=n)
+        self.lead = np.bincount(done.a, minlength=n) - np.bincount(done.b, minlength=n)
+        """How much more often each was A than B."""
         self.rank = rng.permutation(items) / (items + 1)
         """Settles which of items that were used as often comes first."""
+
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Those that have not met on every item."""
+        i, j = np.triu_indices(self.field.n, 1)
+        there = self.open[self.number[i, j]].any(1)
+        return i[there], j[there]
 
     def pick(self, i: int, j: int) -> int | None:
         """The item least used so far on which these two have not met; it is then taken."""
@@ -201,9 +215,10 @@ class _Left:
         return item
 
     def oriented(self, i: int, j: int) -> tuple[int, int]:
-        """Whichever was A less often is A."""
-        a, b = (i, j) if (self.first[i], i) <= (self.first[j], j) else (j, i)
-        self.first[a] += 1
+        """Whichever was more often B than the other is A."""
+        a, b = (i, j) if (self.lead[i], i) <= (self.lead[j], j) else (j, i)
+        self.lead[a] += 1
+        self.lead[b] -= 1
         return a, b
 
     def item_by_item(self, pairs: list[tuple[int, int]], size: int) -> Batch:
@@ -220,8 +235,8 @@ class _Left:
         rows: list[tuple[int, int, int]] = []
         while len(rows) < size:
             before = len(rows)
-            for i, j in pairs[: size - before]:
-                if (item := self.pick(i, j)) is not None:
+            for i, j in pairs:
+                if len(rows) < size and (item := self.pick(i, j)) is not None:
                     rows.append((*self.oriented(i, j), item))
             if len(rows) == before:
                 break
@@ -321,51 +336,101 @@ def pairing(place: Ints, met: Floats, left: "_Left | None" = None) -> list[tuple
 # Active
 
 
-def _top_two(known: Ratings, k: int, size: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-    values, vectors = np.linalg.eigh(known.covariance)
+def _best(
+    known: Ratings, k: int, size: int, left: _Left, rng: np.random.Generator
+) -> list[tuple[int, int]]:
+    theta, covariance = known.theta, known.covariance.copy()
+    i, j = left.pairs()
+    if not len(i):
+        return []
+    w = _information(theta[i] - theta[j])
+    values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-
-    def draw() -> Floats:
-        return np.asarray(known.theta + root @ rng.standard_normal(len(root)))
-
     pairs = []
     for _ in range(size):
-        order = np.argsort(-draw())
-        best = set(order[:k].tolist())
-        for _ in range(30):
-            other = np.argsort(-draw())
-            if best != set(other[:k].tolist()):
-                mine = [int(s) for s in order[:k] if s not in other[:k]]
-                theirs = [int(s) for s in other[:k] if s not in best]
-                pairs.append((int(rng.choice(mine)), int(rng.choice(theirs))))
-                break
-        else:
-            pairs.append((int(order[k - 1]), int(order[k])))
+        pair = _duel(theta, root, k, rng)
+        at = np.flatnonzero((i == min(pair)) & (j == max(pair))) if pair else np.empty(0, int)
+        p = int(at[0]) if len(at) else _doubt(theta, covariance, k, (i, j, w))
+        pairs.append((int(i[p]), int(j[p])))
+        covariance = _after(covariance, pairs[-1], w[p])
     return pairs
+
+
+def _duel(theta: Floats, root: Floats, k: int, rng: np.random.Generator) -> tuple[int, int] | None:
+    """One of the best k of a draw, and one of another draw's; None where draws agree on them."""
+
+    def best() -> list[int]:
+        drawn = theta + root @ rng.standard_normal(len(root))
+        return [int(s) for s in np.argsort(-drawn)[:k]]
+
+    mine = best()
+    for _ in range(TRIES):
+        theirs = best()
+        if set(theirs) != set(mine):
+            one = [s for s in mine if s not in theirs]
+            other = [s for s in theirs if s not in mine]
+            return int(rng.choice(one)), int(rng.choice(other))
+    return None
+
+
+def _doubt(theta: Floats, covariance: Floats, k: int, among: tuple[Ints, Ints, Floats]) -> int:
+    """Which pair's game is expected to take most from the errors between the best k and the rest.
+
+    A game that tells w takes :math:`w c^2 / (1 + w v)` from the variance of a difference, v being
+    the variance of the pair's own and c their covariance.
+    """
+    from scipy.special import ndtr
+
+    i, j, w = among
+    order = np.argsort(-theta)
+    b, o = (each.ravel() for each in np.meshgrid(order[:k], order[k:]))
+    gap = theta[b] - theta[o]
+    variance = _variance(covariance, b, o)
+    doubtful = np.argsort(gap / np.sqrt(variance))[:MOST_DOUBTS]
+    b, o, gap, variance = b[doubtful], o[doubtful], gap[doubtful], variance[doubtful]
+    across = covariance[b] - covariance[o]
+    taken = (across[:, i] - across[:, j]) ** 2 * (w / (1 + w * _variance(covariance, i, j)))
+    left = np.maximum(variance[:, None] - taken, 1e-12)
+    return int(np.argmin(ndtr(-gap[:, None] / np.sqrt(left)).sum(0)))
 
 
 def _order(known: Ratings, size: int, left: _Left) -> list[tuple[int, int]]:
+    from scipy.special import ndtr
+
     theta, covariance = known.theta, known.covariance.copy()
-    n = len(theta)
-    i, j = np.triu_indices(n, 1)
-    there = left.open[left.number[i, j]].any(1)
-    i, j = i[there], j[there]
+    i, j = left.pairs()
     if not len(i):
         return []
     gap = np.abs(theta[i] - theta[j])
-    w = 0.25 / np.cosh(gap / 2) ** 2
-    from scipy.special import ndtr
-
+    w = _information(gap)
     pairs = []
     for _ in range(size):
-        own = np.diag(covariance)
-        variance = np.maximum(own[i] + own[j] - 2 * covariance[i, j], 1e-12)
+        variance = _variance(covariance, i, j)
         gain = ndtr(-gap / np.sqrt(variance)) * w * variance / (1 + w * variance)
-        k = int(np.argmax(gain))
-        pairs.append((int(i[k]), int(j[k])))
-        column = covariance[:, i[k]] - covariance[:, j[k]]
-        covariance -= np.outer(column, column) / (1 / w[k] + variance[k])
+        p = int(np.argmax(gain))
+        pairs.append((int(i[p]), int(j[p])))
+        covariance = _after(covariance, pairs[-1], w[p])
     return pairs
+
+
+def _information(gap: Floats) -> Floats:
+    """p (1 - p), what a game between two tells of their difference."""
+    return np.asarray(0.25 / np.cosh(gap / 2) ** 2)
+
+
+def _variance(covariance: Floats, i: Ints, j: Ints) -> Floats:
+    """Of each difference."""
+    own = np.diag(covariance)
+    return np.asarray(np.maximum(own[i] + own[j] - 2 * covariance[i, j], 1e-12))
+
+
+def _after(covariance: Floats, pair: tuple[int, int], w: float) -> Floats:
+    """The covariance, one more game between two being played."""
+    i, j = pair
+    column = covariance[:, i] - covariance[:, j]
+    return np.asarray(
+        covariance - np.outer(column, column) / (1 / w + max(column[i] - column[j], 1e-12))
+    )
 
 
 # When it is settled
