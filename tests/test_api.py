@@ -1,13 +1,14 @@
 """The few lines of a script, as the README has them."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
 from conftest import make_pairs
-from servers.chat import serve
+from servers.chat import completion, serve
 from test_cli import letter_of
 
 import twopan
@@ -111,3 +112,42 @@ def test_the_module_can_be_run():
         [sys.executable, "-m", "twopan", "--version"], capture_output=True, text=True, check=True
     )
     assert twopan.__version__ in done.stdout
+
+
+def test_several_systems_are_ranked_and_go_on_from_the_ledger(tmp_path):
+    paths = []
+    for k in range(3):
+        path = tmp_path / f"s{k}.jsonl"
+        rows = [
+            {"id": i, "instruction": f"Add {i}.", "response": "GOOD " * (3 - k) + f"{i}"}
+            for i in range(30)
+        ]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        paths.append(path)
+    with serve(otherwise=letter_of) as server:
+        how = {"judge": f"openai:fake@{server.url}", "ledger": tmp_path / "l.sqlite"}
+        entries = twopan.read_entries(paths)
+        board = twopan.run(twopan.rank(entries, resolve="top1", **how))
+        assert [board.systems[s] for s in board.settled.best] == ["s0"]
+        asked = len(server.requests)
+        again = twopan.run(twopan.rank(entries, resolve="top1", **how))
+        assert (len(server.requests), again.known) == (asked, len(board.games))
+    assert str(board).startswith("s0 is the best")
+    assert "The board" in twopan.render_ranking(board)
+
+
+def test_a_promotion_with_a_floor(tmp_path):
+    def reply(seen):
+        prompt = seen.json["messages"][-1]["content"]
+        if "<response_a " in prompt:
+            return letter_of(seen)
+        return completion("Score: 5" if "GOOD" in prompt else "Score: 2")
+
+    with serve(otherwise=reply) as server:
+        how = {"judge": f"openai:fake@{server.url}", "ledger": tmp_path / "l.sqlite"}
+        result = twopan.run(twopan.gate(make_pairs(40), floor=0.5, **how))
+        assert (result.decision, result.floor.decision) == ("promote", "met")
+        asked = len(server.requests)
+        with pytest.raises(twopan.TwopanError, match="gives none"):
+            twopan.run(twopan.gate(make_pairs(9), floor=0.5, floor_protocol="pairwise", **how))
+        assert len(server.requests) == asked, "refused before any call"

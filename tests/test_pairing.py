@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twopan.stats.battles import count
 from twopan.stats.pairing import Batch, Field, Goal, next_batch, pairing, resolved, time_uniform
 
 NONE = Batch(*(np.empty(0, int) for _ in range(3)))
@@ -196,19 +197,31 @@ def test_failures_tell_nothing_and_do_not_come_again():
 # --- when it is settled
 
 
+def rounds(*points, items=60):
+    """Games of 0, 1, 2 and 3, each pair on every item, the lower number taking such a share."""
+    a, b = zip(*combinations(range(4), 2), strict=True)
+    y = np.array([np.arange(items) < items * share for share in points], float)
+    return count(
+        np.repeat(a, items), np.repeat(b, items), y.ravel(), n=4, cluster=[*range(items)] * 6
+    )
+
+
 def test_how_many_differences_matter():
-    theta, sure = np.array([2.0, 1.0, 0.0, -3.0]), np.eye(4) * 1e-4
-    of = {
-        goal: resolved(theta, sure, games=1000, goal=goal)
-        for goal in (Goal(), Goal("top1"), Goal("top-k", 2))
-    }
-    assert [(f.done, f.separated, f.wanted, f.best) for f in of.values()] == [
+    clear = rounds(0.8, 0.9, 0.95, 0.8, 0.9, 0.8, items=200)
+    of = [resolved(clear, goal) for goal in (Goal(), Goal("top1"), Goal("top-k", 2))]
+    assert [(f.done, f.separated, f.wanted, f.best) for f in of] == [
         (True, 3, 3, (0, 1, 2, 3)),
         (True, 3, 3, (0,)),
         (True, 4, 4, (0, 1)),
     ]
-    vague = resolved(theta, np.eye(4) * 0.2, games=1000, goal=Goal("top1"))
-    assert (vague.done, vague.separated, vague.wanted) == (False, 1, 3)
+    even = resolved(rounds(0.5, 0.5, 0.95, 0.5, 0.95, 0.95), Goal("top1"))
+    assert (even.done, even.separated, even.wanted) == (False, 1, 3)
+
+
+def test_who_took_every_point_is_told_apart_though_a_standard_error_cannot():
+    found = resolved(rounds(1, 1, 1, 0.5, 0.5, 0.5, items=30), Goal("top1"))
+    assert (found.done, found.best) == (True, (0,))
+    assert not resolved(rounds(1, 1, 1, 0.5, 0.5, 0.5, items=9), Goal("top1")).done
 
 
 def test_the_critical_value_is_robbins_mixture():
@@ -226,9 +239,6 @@ def test_the_critical_value_is_robbins_mixture():
 @pytest.mark.parametrize("goal", [Goal(), Goal("top1")])
 def test_equals_are_seldom_told_apart_however_often_one_looks(goal):
     """Four equal systems, items with effects; looked at after every batch."""
-    from twopan.pipelines.rank import settled
-    from twopan.stats.battles import count
-
     wrong = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -239,7 +249,7 @@ def test_equals_are_seldom_told_apart_however_often_one_looks(goal):
             gap = effects[batch.a, batch.item] - effects[batch.b, batch.item]
             done = done + batch
             y = np.concatenate([y, rng.random(len(gap)) < 1 / (1 + np.exp(-gap))])
-            if settled(count(done.a, done.b, y, n=4, cluster=done.item), goal, 0.95).done:
+            if resolved(count(done.a, done.b, y, n=4, cluster=done.item), goal).done:
                 wrong += 1
                 break
     assert wrong <= 6

@@ -16,11 +16,11 @@ from twopan.errors import ConfigError
 from twopan.games import Game, Games
 from twopan.lines import latest, to_line
 from twopan.pipelines import history
-from twopan.pipelines.rank import comparisons, rank, rank_games, settled
+from twopan.pipelines.rank import comparisons, rank, rank_games
 from twopan.report import render_ranking
 from twopan.stats.battles import count
 from twopan.stats.leaderboard import leaderboard
-from twopan.stats.pairing import Goal
+from twopan.stats.pairing import Goal, resolved
 from twopan.verdict import Choice
 
 pytestmark = pytest.mark.anyio
@@ -257,12 +257,12 @@ def test_settled_wants_both_ways_of_seeing_the_spread():
     """On one side of a rare difference the items happen to agree; the games do not suffice."""
     a, b = [0] * 24, [1] * 24
     y = [1] * 16 + [0] * 8
-    found = settled(count(a, b, y, n=2, cluster=range(24)), Goal(), 0.95)
+    found = resolved(count(a, b, y, n=2, cluster=range(24)))
     assert not found.done
-    many = settled(count(a * 40, b * 40, y * 40, n=2, cluster=range(960)), Goal(), 0.95)
+    many = resolved(count(a * 40, b * 40, y * 40, n=2, cluster=range(960)))
     assert many.done
     # Forty looks at each of 24 items are no more than 24 items.
-    repeated = settled(count(a * 40, b * 40, y * 40, n=2, cluster=[*range(24)] * 40), Goal(), 0.95)
+    repeated = resolved(count(a * 40, b * 40, y * 40, n=2, cluster=[*range(24)] * 40))
     assert not repeated.done
 
 

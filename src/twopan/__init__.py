@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from twopan.api import gate as gate
     from twopan.api import judge_pairs as judge_pairs
     from twopan.api import meta_evaluate as meta_evaluate
+    from twopan.api import rank as rank
     from twopan.client import Budget as Budget
     from twopan.concurrency import run as run
     from twopan.data import Item as Item
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from twopan.datasets import read_labels as read_labels
     from twopan.datasets import read_pairs as read_pairs
     from twopan.datasets import read_pairs_file as read_pairs_file
+    from twopan.entries import Entries as Entries
+    from twopan.entries import read_entries as read_entries
     from twopan.errors import TwopanError as TwopanError
     from twopan.judge import Judge as Judge
     from twopan.judges import Spec as Spec
@@ -25,9 +28,11 @@ if TYPE_CHECKING:
     from twopan.pipelines.meta_evaluate import MetaEvaluation as MetaEvaluation
     from twopan.pipelines.plan import Plan as Plan
     from twopan.pipelines.plan import plan as plan
+    from twopan.pipelines.rank import Ranking as Ranking
     from twopan.protocols.nway import Best as Best
     from twopan.protocols.nway import best_of as best_of
     from twopan.report import render_gate as render_gate
+    from twopan.report import render_ranking as render_ranking
     from twopan.rubric import Rubric as Rubric
     from twopan.session import open_session as open_session
     from twopan.verdict import Choice as Choice
@@ -39,15 +44,16 @@ if TYPE_CHECKING:
 # What is public, and where it lives. A name is imported when it is first used, so that
 # `import twopan` costs nothing.
 _HOME = {
-    "gate": "api", "judge_pairs": "api", "meta_evaluate": "api",
+    "gate": "api", "judge_pairs": "api", "meta_evaluate": "api", "rank": "api",
     "Budget": "client", "run": "concurrency",
     "Item": "data", "Pair": "data", "Response": "data",
     "read_labels": "datasets", "read_pairs": "datasets", "read_pairs_file": "datasets",
-    "TwopanError": "errors",
+    "Entries": "entries", "read_entries": "entries", "TwopanError": "errors",
     "MetaEvaluation": "pipelines.meta_evaluate", "plan": "pipelines.plan", "Plan": "pipelines.plan",
-    "best_of": "protocols.nway", "Best": "protocols.nway",
+    "Ranking": "pipelines.rank", "best_of": "protocols.nway", "Best": "protocols.nway",
     "Judge": "judge", "Spec": "judges", "Ledger": "ledger", "Gate": "pipelines.gate",
-    "render_gate": "report", "Rubric": "rubric", "open_session": "session",
+    "render_gate": "report", "render_ranking": "report", "Rubric": "rubric",
+    "open_session": "session",
     "Choice": "verdict", "Comparison": "verdict", "Preference": "verdict",
     "Unjudged": "verdict", "Verdict": "verdict",
 }  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any
 
 from twopan.data import Pair
 from twopan.datasets import Pairs
+from twopan.entries import Entries
 from twopan.judges import Spec, find_protocol
 from twopan.jury import Outcome
 from twopan.jury import judge_pairs as judge_pairs_by
@@ -24,11 +25,15 @@ from twopan.pipelines.gate import Gate, Score
 from twopan.pipelines.gate import gate as gate_by
 from twopan.pipelines.meta_evaluate import MetaEvaluation, distinct, labelled_only
 from twopan.pipelines.meta_evaluate import meta_evaluate as meta_evaluate_by
+from twopan.pipelines.rank import Ranking
+from twopan.pipelines.rank import rank as rank_by
 from twopan.pipelines.recorded import read_trials
 from twopan.pipelines.trials import Cost, trials
 from twopan.rubric import Rubric, load
 from twopan.screen import screen
 from twopan.session import Session, open_session
+from twopan.stats.bradley_terry import Ties
+from twopan.stats.pairing import Goal, Method, Resolve
 
 Judges = str | Spec | Sequence[str | Spec]
 
@@ -119,6 +124,45 @@ async def meta_evaluate(
                 cost = Cost.of(opened.used(), len(once))
                 done.append((opened.signature, [found[place] for place in places], cost))
     return meta_evaluate_by(labelled, trials(done), level=level)
+
+
+async def rank(
+    entries: Entries,
+    judge: Judges = "local",
+    *,
+    resolve: Resolve = "all",
+    top: int = 1,
+    method: Method = "active",
+    against: str | None = None,
+    protocol: str | None = None,
+    rubric: str | Rubric | None = None,
+    ledger: str | Path | None = None,
+    level: float = 0.95,
+    ties: Ties = "half",
+    seed: int = 0,
+    **session: Any,
+) -> Ranking:
+    """Which of several systems is better?
+
+    Comparisons are made until the best (``top1``), the best ``top`` (``top-k``) or the whole order
+    (``all``) is settled. With ``against`` every system meets that one alone. Verdicts of the same
+    judge that the ledger holds count from the start. ``entries`` come from
+    :func:`twopan.read_entries`.
+    """
+    async with _opened(judge, ledger, rubric, protocol=protocol, **session) as opened:
+        return await rank_by(
+            opened.jury,
+            entries,
+            method="baseline" if against is not None else method,
+            goal=Goal(resolve, top),
+            baseline=against,
+            level=level,
+            ties=ties,
+            seed=seed,
+            known=opened.recorded(),
+            workers=opened.workers,
+            each=opened.keep,
+        )
 
 
 async def judge_pairs(

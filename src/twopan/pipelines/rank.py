@@ -52,8 +52,6 @@ from twopan.verdict import Choice, Verdict
 
 Stopped = Literal["settled", "exhausted", "budget", "recorded"]
 WORTH = {Choice.A: 1.0, Choice.TIE: 0.5, Choice.B: 0.0}
-FEWEST_ITEMS = 10
-"""On fewer items nothing is settled: their spread is not known."""
 STEP = 8
 """Comparisons at a time, at least, where each batch is chosen by what came before."""
 LONG = 200
@@ -142,7 +140,7 @@ class Ranking:
         """Whether what was asked to be told apart is; None where no game has a verdict."""
         if self.battles is None:
             return None
-        return settled(self.battles, self.goal, self.level)
+        return resolved(self.battles, self.goal, level=self.level)
 
     @cached_property
     def transitivity(self) -> Transitivity | None:
@@ -305,23 +303,6 @@ class Ranking:
             "flag": s.flag,
             "group": s.group,
         }
-
-
-def settled(battles: Battles, goal: Goal, level: float) -> Resolved:
-    """Whether these games settle the question, whichever way their spread is seen.
-
-    By how outcomes vary between items, and by how they would vary in a Bradley-Terry world: with
-    few items the first may come out too small by chance, and where items matter the second does.
-    Both are taken with a weak prior, so that a system which nobody beat can be settled upon, too.
-    """
-    games = int(battles.games.sum())
-    seen = fit(battles, prior=PRIOR)
-    plain = fit(battles, prior=PRIOR, robust=False)
-    by_items = resolved(seen.theta, seen.covariance, games=games, goal=goal, level=level)
-    by_model = resolved(plain.theta, plain.covariance, games=games, goal=goal, level=level)
-    worse = min(by_items, by_model, key=lambda one: one.separated)
-    enough = battles.items >= FEWEST_ITEMS and by_items.done and by_model.done
-    return Resolved(enough, worse.separated, worse.wanted, worse.critical, worse.best)
 
 
 async def rank(
@@ -556,6 +537,6 @@ class _Table:
 
 def _step(table: _Table, n: int, goal: Goal, level: float) -> Step:
     battles = table.battles(n)
-    found = settled(battles, goal, level)
+    found = resolved(battles, goal, level=level)
     theta = fit(battles, prior=PRIOR, robust=False).theta
     return Step(len(table), theta, found.separated, found.wanted, found.done)

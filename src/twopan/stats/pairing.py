@@ -37,13 +37,18 @@ at all times at once, asymptotically: with :math:`t` games and a :math:`\rho` th
 .. math:: c_t = \sqrt{2\, \frac{t\rho^2 + 1}{t\rho^2} \log\frac{\sqrt{t\rho^2 + 1}}{\alpha}}
 
 standard errors (Robbins' normal mixture; Waudby-Smith et al. 2024), with :math:`\alpha` shared out
-among the differences that have to be told apart (Bonferroni).
+among the differences that have to be told apart (Bonferroni). The larger of two standard errors
+counts, by how outcomes vary between items and by how they would in a Bradley-Terry world: with few
+items the first may come out too small by chance, and where items matter the second does. Where one
+system took nearly every point a standard error says little (Hauck and Donner 1977): so a fifth of
+:math:`\alpha` is kept for bets on the games of the two alone (:mod:`twopan.stats.sequential`).
 
 References
 ----------
 Russo (2016), Simple Bayesian algorithms for best arm identification. COLT.
 Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), Time-uniform central limit theory and
 asymptotic confidence sequences. Annals of Statistics 52, theorem 2.2.
+Hauck and Donner (1977), Wald's test as applied to hypotheses in logit analysis. JASA 72.
 Csató (2013), Ranking by pairwise comparisons for Swiss-system tournaments. CEJOR 21.
 """
 
@@ -58,7 +63,7 @@ from numpy.typing import NDArray
 from twopan.stats.battles import Battles, count
 from twopan.stats.bradley_terry import Ratings, fit
 from twopan.stats.columns import Floats, Ints
-from twopan.stats.ranks import difference_errors
+from twopan.stats.sequential import log_wealth
 
 Method = Literal["round-robin", "baseline", "random", "swiss", "active"]
 Resolve = Literal["top1", "top-k", "all"]
@@ -67,6 +72,10 @@ TRIES = 5
 """Draws, after one draw, in which somebody else may be among the best."""
 MOST_DOUBTS = 200
 """Differences that are looked at, the most doubtful ones."""
+DIRECT = 0.2
+"""Of the error rate, what is kept for bets on the games of a pair alone."""
+FEWEST_ITEMS = 10
+"""On fewer items nothing is settled: their spread is not known."""
 PRIOR = 2.0
 """Standard deviation of strengths, in log-odds, that choosing starts from. Ratings do not."""
 
@@ -450,31 +459,56 @@ class Resolved:
     """The systems named: the first k, or all in their order."""
 
 
-def resolved(
-    theta: Floats, covariance: Floats, *, games: int, goal: Goal = ALL, level: float = 0.95
-) -> Resolved:
-    """Whether ratings, shape (n,) with this covariance, settle the question after so many games.
+def resolved(battles: Battles, goal: Goal = ALL, *, level: float = 0.95) -> Resolved:
+    """Whether these games settle the question, however often it is asked; a tie is half a win.
 
     The whole order is settled where neighbours are told apart.
 
-    >>> found = resolved(np.array([1.0, -1.0]), np.eye(2) * 0.02, games=200)
-    >>> found.done, found.best, round(found.critical, 1)
-    (True, (0, 1), 3.1)
+    >>> a, b, y = [0, 0, 0, 1] * 60, [1, 2, 2, 2] * 60, ([1, 1, 1, 1] * 5 + [0, 1, 0, 0]) * 10
+    >>> found = resolved(count(a, b, y, n=3, cluster=range(240)))
+    >>> found.done, found.separated, found.wanted, found.best
+    (True, 2, 2, (0, 1, 2))
     """
-    n = len(theta)
-    order = np.argsort(-theta, kind="stable")
+    n, games = battles.n, int(battles.games.sum())
+    known, by_model = fit(battles, prior=PRIOR), fit(battles, prior=PRIOR, robust=False)
+    order = np.argsort(-known.theta, kind="stable").tolist()
     k = goal.size(n)
-    if goal.resolve == "all":
-        pairs = list(pairwise(order))
-        named, among = tuple(map(int, order)), n * (n - 1) / 2
-    else:
-        pairs = [(i, j) for i in order[:k] for j in order[k:]]
-        # Which systems are the best is not known beforehand, so all sets of pairs are covered.
-        named, among = tuple(map(int, order[:k])), n * (n - 1) / 2
-    c = time_uniform(games, (1 - level) / among)
-    errors = difference_errors(covariance)
-    told = sum(bool(theta[i] - theta[j] > c * errors[i, j]) for i, j in pairs)
-    return Resolved(told == len(pairs), told, len(pairs), c, named)
+    pairs = (
+        list(pairwise(order))
+        if goal.resolve == "all"
+        else [(i, j) for i in order[:k] for j in order[k:]]
+    )
+    # Which systems are the best is not known beforehand, so all pairs there are, are covered.
+    alpha = (1 - level) / max(n * (n - 1) / 2, 1)
+    c = time_uniform(games, (1 - DIRECT) * alpha)
+    i, j = np.array(pairs).T
+    errors = np.sqrt(
+        np.maximum(_variance(known.covariance, i, j), _variance(by_model.covariance, i, j))
+    )
+    told = known.theta[i] - known.theta[j] > c * errors
+    for at in np.flatnonzero(~told):
+        told[at] = direct(battles, *pairs[at]) >= -math.log(DIRECT * alpha)
+    return Resolved(
+        done=bool(told.all()) and battles.items >= FEWEST_ITEMS,
+        separated=int(told.sum()),
+        wanted=len(pairs),
+        critical=c,
+        best=tuple(order if goal.resolve == "all" else order[:k]),
+    )
+
+
+def direct(battles: Battles, i: int, j: int) -> float:
+    """The logarithm of what was won by betting that i scores more than half against j.
+
+    >>> float(direct(count([0] * 30, [1] * 30, [1] * 30, n=2), 0, 1)) > 10
+    True
+    """
+    low, high = min(i, j), max(i, j)
+    of = (battles.i[battles.pair] == low) & (battles.j[battles.pair] == high)
+    if not of.any():
+        return 0.0
+    y = battles.score[of] / battles.games[of]
+    return float(log_wealth(y if i == low else 1 - y, 0.5)[-1])
 
 
 def time_uniform(t: int, alpha: float, *, tuned: int = 500) -> float:
