@@ -113,33 +113,62 @@ def count(
     ([2.0], [0.5], [1.0])
     """
     a, b, y = checked(a, b, y, n)
-    item, items = groups(cluster, len(y))
-    swap = a > b
-    i, j, y = np.where(swap, b, a), np.where(swap, a, b), np.where(swap, 1 - y, y)
-    twice = 2 * y
-    if items * n * n < 2**60 and (twice == np.rint(twice)).all():
-        cells, games, score, square, ties = _packed((i * n + j) * items + item, twice)
-    else:
-        cells, of = np.unique((i * n + j) * items + item, return_inverse=True)
+    return counted(a, b, y, n, groups(cluster, len(y)))
+
+
+def counted(a: Ints, b: Ints, y: Floats, n: int, clusters: tuple[Ints, int]) -> Battles:
+    """The same of columns that were checked; ``clusters`` are numbers, and how many there are."""
+    item, items = clusters
+    twice = (2 * y).astype(np.int64)
+    if not (twice == 2 * y).all() or items * n * n >= 2**60:
+        swap = a > b
+        y = np.where(swap, 1 - y, y)
+        cell = (np.where(swap, b, a) * n + np.where(swap, a, b)) * items + item
+        cells, of = np.unique(cell, return_inverse=True)
         games, score, square, ties = (
             np.asarray(np.bincount(of, weights=w, minlength=len(cells)), float)
             for w in (np.ones(len(y)), y, y * y, (y == 0.5).astype(float))
         )
+    else:
+        if 3 * n * n * items <= 4 * len(y) + FEW:
+            cells, losses, ties, wins = _tabled(a * n + b, item, twice, (n, items))
+        else:
+            swap = a > b
+            cell = (np.where(swap, b, a) * n + np.where(swap, a, b)) * items + item
+            cells, losses, ties, wins = _packed(cell, np.where(swap, 2 - twice, twice))
+        games, score, square = losses + ties + wins, wins + ties / 2, wins + ties / 4
     keys, pair = np.unique(cells // items, return_inverse=True)
     return Battles(n, items, keys // n, keys % n, pair, cells % items, games, score, square, ties)
 
 
-def _packed(cell: Ints, twice: Floats) -> tuple[Ints, Floats, Floats, Floats, Floats]:
-    """Wins, ties and losses, counted by sorting whole numbers that hold cell and result."""
-    key = np.sort(cell * 4 + twice.astype(np.int64))
+FEW = 100_000
+"""Numbers of a table that is made however few games there are."""
+
+
+def _tabled(
+    pair: Ints, item: Ints, twice: Ints, shape: tuple[int, int]
+) -> tuple[Ints, Floats, Floats, Floats]:
+    """Losses, ties and wins of each cell, counted in a table of all there could be."""
+    n, items = shape
+    table = np.bincount((pair * items + item) * 3 + twice, minlength=3 * n * n * items)
+    table = table.reshape(n, n, items, 3)
+    both = table + table.transpose(1, 0, 2, 3)[..., ::-1]
+    both[np.tril_indices(n)] = 0
+    counts = both.reshape(-1, 3)
+    cells = np.flatnonzero(counts.any(1))
+    losses, ties, wins = counts[cells].T.astype(float)
+    return cells, losses, ties, wins
+
+
+def _packed(cell: Ints, twice: Ints) -> tuple[Ints, Floats, Floats, Floats]:
+    """Losses, ties and wins, counted by sorting whole numbers that hold cell and result."""
+    key = np.sort(cell * 4 + twice)
     first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
     often = np.diff(np.append(first, len(key))).astype(float)
     cell, result = key[first] >> 2, key[first] & 3
     start = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
-    games, wins, ties = (
-        np.add.reduceat(w, start) for w in (often, often * (result == 2), often * (result == 1))
-    )
-    return cell[start], games, wins + ties / 2, wins + ties / 4, ties
+    losses, ties, wins = (np.add.reduceat(often * (result == kind), start) for kind in (0, 1, 2))
+    return cell[start], losses, ties, wins
 
 
 def checked(a: ArrayLike, b: ArrayLike, y: ArrayLike, n: int) -> tuple[Ints, Ints, Floats]:

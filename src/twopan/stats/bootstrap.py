@@ -17,7 +17,8 @@ import numpy as np
 
 from twopan.stats.battles import Battles
 from twopan.stats.bradley_terry import NotIdentified, fit
-from twopan.stats.columns import Floats
+from twopan.stats.columns import Floats, Ints
+from twopan.stats.threads import one_thread
 
 BATCH, STEPS, SMALL = 32, 30, 1e-9
 
@@ -64,25 +65,42 @@ def bootstrap(battles: Battles, *, draws: int = 1000, seed: int = 0) -> Bootstra
 
     start = fit(battles, robust=False).theta
     rng = np.random.default_rng(seed)
-    shape = (battles.pairs, battles.items)
+    kind, often = _kinds(battles)
+    shape = (battles.pairs, len(often))
     score, games = (
-        csr_array((cells, (battles.pair, battles.item)), shape=shape)
+        csr_array((cells, (battles.pair, kind)), shape=shape)
         for cells in (battles.score, battles.games)
     )
+    # Cells of one kind are added up here: a draw of one of its items has their mean.
+    drawn_as = often / often.sum()
     found = []
     for done in range(0, draws, BATCH):
-        size = min(BATCH, draws - done)
-        often = np.stack(
-            [
-                np.bincount(rng.integers(battles.items, size=battles.items), minlength=shape[1])
-                for _ in range(size)
-            ],
-            axis=1,
-        ).astype(float)
-        found.append(_refit(battles, (score @ often).T, (games @ often).T, start))
+        again = (
+            rng.multinomial(battles.items, drawn_as, size=min(BATCH, draws - done)).T
+            / (often[:, None])
+        )
+        found.append(_refit(battles, (score @ again).T, (games @ again).T, start))
     return Bootstrap(np.concatenate(found), draws)
 
 
+def _kinds(battles: Battles) -> tuple[Ints, Floats]:
+    """The kind of item that each cell is of, and how many items there are of a kind.
+
+    An item with games of several pairs is a kind of its own. Those with one pair are alike where it
+    is the same pair with the same result, so that to draw them is to draw how often each result
+    comes: a thousand results in place of a million games.
+    """
+    alone = np.bincount(battles.item, minlength=battles.items)[battles.item] == 1
+    results, result = np.unique((battles.games + 1j * battles.score)[alone], return_inverse=True)
+    alike = battles.pair[alone] * len(results) + result
+    _, alike, many = np.unique(alike, return_inverse=True, return_counts=True)
+    _, own = np.unique(battles.item[~alone], return_inverse=True)
+    kind = np.empty(len(battles.pair), dtype=np.int64)
+    kind[alone], kind[~alone] = alike, len(many) + own
+    return kind, np.concatenate([many, np.ones(own.max(initial=-1) + 1)]).astype(float)
+
+
+@one_thread
 def _refit(battles: Battles, score: Floats, games: Floats, start: Floats) -> Floats:
     """The ratings of each draw that has some, from points and games, shape (draws, pairs)."""
     n, i, j = battles.n, battles.i, battles.j

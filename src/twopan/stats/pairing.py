@@ -64,6 +64,7 @@ from twopan.stats.battles import Battles, count
 from twopan.stats.bradley_terry import Ratings, fit
 from twopan.stats.columns import Floats, Ints
 from twopan.stats.sequential import log_wealth
+from twopan.stats.threads import one_thread
 
 Method = Literal["round-robin", "baseline", "random", "swiss", "active"]
 Resolve = Literal["top1", "top-k", "all"]
@@ -345,6 +346,7 @@ def pairing(place: Ints, met: Floats, left: "_Left | None" = None) -> list[tuple
 # Active
 
 
+@one_thread
 def _best(
     known: Ratings, k: int, size: int, left: _Left, rng: np.random.Generator
 ) -> list[tuple[int, int]]:

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twopan.stats.columns import Floats, Ints
+from twopan.stats.threads import one_thread
 
 DRAWS = 4000
 
@@ -81,6 +82,7 @@ def difference_errors(covariance: Floats) -> Floats:
     return np.sqrt(np.maximum(own[:, None] + own[None, :] - 2 * covariance, 0.0))
 
 
+@one_thread
 def critical(
     covariance: Floats,
     errors: Floats,
