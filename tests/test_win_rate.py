@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from twopan.stats.win_rate import NoData, bounds, sign_test, win_rate
+from twopan.stats.win_rate import NoData, bounds, score_test, sign_test, win_rate
 
 scores = st.lists(st.floats(0, 1), min_size=1, max_size=60)
 
@@ -111,3 +111,25 @@ def test_fewer_decided_items_than_needed_are_never_significant(level):
     n = fewest_decided(level)
     assert sign_test(n, 0) <= 1 - level + 1e-9
     assert sign_test(n - 1, 0) > 1 - level
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=60),
+    st.floats(0.05, 0.95),
+    st.sampled_from([0.8, 0.95, 0.99]),
+)
+def test_the_score_test_is_the_interval_turned_round(y, threshold, level):
+    found = win_rate(y, level=level)
+    p = score_test(y, threshold, level=level)
+    if min(abs(threshold - found.low), abs(threshold - found.high)) > 1e-9:
+        assert (p < 1 - level) == (not found.low <= threshold <= found.high)
+
+
+def test_the_score_test_of_wins_and_losses_is_that_of_statsmodels():
+    from statsmodels.stats.proportion import proportions_ztest
+
+    for wins, losses, threshold in ((30, 10, 0.5), (18, 22, 0.6), (400, 350, 0.5)):
+        n = wins + losses
+        # Beyond some forty items the padding that guards few equal scores changes nothing.
+        _, theirs = proportions_ztest(wins, n, threshold, prop_var=threshold)
+        assert score_test([1] * wins + [0] * losses, threshold) == pytest.approx(theirs, rel=1e-9)
